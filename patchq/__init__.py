@@ -1,0 +1,1 @@
+"""patchq keeps feature patches over upstream vLLM as an ordered series of independently proven units."""

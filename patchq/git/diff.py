@@ -1,0 +1,450 @@
+"""Git's diff format, read strictly: a patch says exactly what it does, or it is refused at file:line.
+
+Format: the `git diff` section "Generating patch text with -p" and, for binary patches, apply.c and base85.c.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from dataclasses import dataclass, field
+from typing import Literal
+
+from patchq.errors import InputError
+from patchq.git.objects import REGULAR
+
+MAX_BINARY = 256 * 1024 * 1024
+"""Bytes a binary patch may inflate to; more is taken for a bomb."""
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: ?(.*))?$")
+_INDEX = re.compile(rb"index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})(?: (\d{6}))?$")
+_ESCAPES = {
+    **{ord(k): v for k, v in zip('abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True)},
+}
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One hunk of a text diff.
+
+    Attributes:
+        line: where its header stands in the patch file, from 1.
+        old_start: first line in the preimage, from 1 (0 where the preimage is empty).
+        new_start: first line in the postimage, from 1.
+        heading: what follows the second `@@` (git puts the enclosing definition there).
+        old: the preimage's lines, with their endings.
+        new: the postimage's lines, with their endings.
+        leading: lines of context before the first change.
+        trailing: lines of context after the last change.
+    """
+
+    line: int
+    old_start: int
+    new_start: int
+    heading: bytes
+    old: tuple[bytes, ...]
+    new: tuple[bytes, ...]
+    leading: int
+    trailing: int
+
+
+@dataclass(frozen=True)
+class Binary:
+    """One direction of a binary patch: the whole content, or a delta against the preimage."""
+
+    kind: Literal["literal", "delta"]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What a patch does to one file.
+
+    Attributes:
+        line: where its `diff --git` stands in the patch file, from 1.
+        old_path: the preimage's path; None where the file is added.
+        new_path: the postimage's path; None where the file is deleted.
+        old_mode: the preimage's mode where the patch states it.
+        new_mode: the postimage's mode where the patch states it.
+        old_oid: the preimage's (possibly abbreviated) object id, where there is an index line.
+        new_oid: the postimage's.
+        copied: whether the old path stays (a copy), else it goes (a rename) where the two differ.
+        hunks: the text changes.
+        binary: the binary change, if it is one.
+    """
+
+    line: int
+    old_path: str | None
+    new_path: str | None
+    old_mode: int | None = None
+    new_mode: int | None = None
+    old_oid: str = ""
+    new_oid: str = ""
+    copied: bool = False
+    hunks: tuple[Hunk, ...] = ()
+    binary: Binary | None = None
+
+    @property
+    def path(self) -> str:
+        """The path a person would name."""
+        return self.new_path if self.new_path is not None else str(self.old_path)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path it reads or writes."""
+        return tuple(dict.fromkeys(p for p in (self.old_path, self.new_path) if p is not None))
+
+
+@dataclass
+class _Reader:
+    """Lines of a patch file with the place they stand at."""
+
+    where: str
+    lines: list[bytes]
+    at: int = 0
+    first_line: int = 1
+    _end: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._end = len(self.lines)
+
+    @property
+    def number(self) -> int:
+        return self.first_line + self.at
+
+    def peek(self) -> bytes | None:
+        return self.lines[self.at] if self.at < self._end else None
+
+    def take(self) -> bytes:
+        line = self.lines[self.at]
+        self.at += 1
+        return line
+
+    def fail(self, what: str, remedy: str = "Write the patch anew from its commit: patchq refresh.") -> InputError:
+        return InputError(f"{self.where}:{self.number}: {what}.", remedy)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """The lines of a file with their endings; only LF ends a line."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last] if last else [])
+
+
+def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange, ...]:
+    """Read a diff.
+
+    Args:
+        data: the text from the first `diff --git` on.
+        where: the file's name, for messages.
+        first_line: the number of the first line of `data` in that file.
+
+    Raises:
+        InputError: it is not a well-formed git diff, or names a path that leaves the tree.
+    """
+    reader = _Reader(where, split_lines(data), first_line=first_line)
+    changes: list[FileChange] = []
+    while (line := reader.peek()) is not None:
+        if line.startswith(b"diff --git "):
+            changes.append(_file_change(reader))
+        elif not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]):
+            break
+        elif line.startswith(b"-- ") or line == b"--\n":
+            break
+        else:
+            raise reader.fail(f"{_shown(line)} is neither a hunk line nor the start of a file's diff")
+    written = [p for c in changes for p in {c.new_path, None if c.copied else c.old_path} if p]
+    for change in changes:
+        for path in change.paths:
+            if written.count(path) > 1:
+                raise InputError(
+                    f"{where}:{change.line}: {path} is changed twice in one patch.",
+                    "Write the patch anew from its commit: patchq refresh.",
+                )
+    return tuple(changes)
+
+
+def _file_change(reader: _Reader) -> FileChange:
+    start = reader.number
+    header = reader.take()
+    names = _header_names(header)
+    old: str | None = names
+    new: str | None = names
+    values: dict[str, int | str | bool] = {}
+    binary = False
+    while (line := reader.peek()) is not None:
+        text = line.rstrip(b"\n")
+        if match := _INDEX.match(text):
+            values["old_oid"], values["new_oid"] = match[1].decode(), match[2].decode()
+            if match[3]:
+                values["old_mode"] = values["new_mode"] = int(match[3], 8)
+        elif text.startswith((b"old mode ", b"deleted file mode ")):
+            values["old_mode"] = _mode(reader, text)
+            if text.startswith(b"deleted"):
+                new = None
+        elif text.startswith((b"new mode ", b"new file mode ")):
+            values["new_mode"] = _mode(reader, text)
+            if text.startswith(b"new file"):
+                old = None
+        elif text.startswith((b"rename from ", b"copy from ")):
+            old = _path(reader, text.split(b" ", 2)[2], strip=False)
+        elif text.startswith((b"rename to ", b"copy to ")):
+            new = _path(reader, text.split(b" ", 2)[2], strip=False)
+            values["copied"] = text.startswith(b"copy")
+        elif text.startswith((b"similarity index ", b"dissimilarity index ")):
+            pass
+        elif text.startswith(b"--- "):
+            old = _dashed(reader, text[4:], old)
+        elif text.startswith(b"+++ "):
+            new = _dashed(reader, text[4:], new)
+            reader.take()
+            break
+        elif text == b"GIT binary patch":
+            binary = True
+            reader.take()
+            break
+        elif text.startswith(b"Binary files "):
+            raise reader.fail("a binary file is named but its content is left out", "Write it with `git diff --binary`.")
+        else:
+            break
+        reader.take()
+    if old is None and new is None:
+        raise InputError(f"{reader.where}:{start}: {_shown(header)} names no file.", "Write the patch anew.")
+    for path in (old, new):
+        if path is not None:
+            check_path(path, f"{reader.where}:{start}")
+    body = _binary(reader) if binary else None
+    hunks = [] if binary else _hunks(reader)
+    return FileChange(start, old, new, hunks=tuple(hunks), binary=body, **values)  # type: ignore[arg-type]
+
+
+def _hunks(reader: _Reader) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    while (line := reader.peek()) is not None and line.startswith(b"@@"):
+        match = _HUNK.match(line.rstrip(b"\n"))
+        if match is None:
+            raise reader.fail(f"{_shown(line)} is not a hunk header")
+        start = reader.number
+        reader.take()
+        counts = [int(match[2] or b"1"), int(match[4] or b"1")]
+        hunks.append(_hunk(reader, start, int(match[1]), int(match[3]), match[5] or b"", counts))
+    return hunks
+
+
+def _hunk(reader: _Reader, start: int, old_start: int, new_start: int, heading: bytes, counts: list[int]) -> Hunk:
+    old: list[bytes] = []
+    new: list[bytes] = []
+    leading = trailing = 0
+    changed = False
+    while len(old) < counts[0] or len(new) < counts[1]:
+        line = reader.peek()
+        if line is None:
+            raise reader.fail(
+                f"the patch ends inside the hunk of line {start}, which promises {counts[0]} old and "
+                f"{counts[1]} new lines",
+                "The file is truncated or its counts are wrong; write it anew from its commit.",
+            )
+        mark, text = line[:1], line[1:]
+        if mark == b"\n":
+            mark, text = b" ", b"\n"
+        if mark == b" ":
+            trailing += 1
+            leading += not changed
+        elif mark in b"+-" and mark:
+            changed, trailing = True, 0
+        else:
+            raise reader.fail(f"{_shown(line)} stands inside the hunk of line {start}, whose counts promise more lines")
+        reader.take()
+        following = reader.peek()
+        if following is not None and following.startswith(b"\\"):
+            reader.take()
+            text = text.removesuffix(b"\n")
+        elif not text.endswith(b"\n"):
+            raise reader.fail("the patch ends inside a line", "The file is truncated; write it anew from its commit.")
+        if mark in b" -":
+            old.append(text)
+        if mark in b" +":
+            new.append(text)
+    if (len(old), len(new)) != tuple(counts):
+        raise reader.fail(
+            f"the hunk of line {start} promises {counts[0]} old and {counts[1]} new lines and has {len(old)} and {len(new)}",
+        )
+    if not changed:
+        raise reader.fail(f"the hunk of line {start} changes nothing")
+    extra = reader.peek()
+    if extra is not None and extra[:1] in b"+ -" and not extra.startswith(b"-- ") and extra != b"--\n":
+        raise reader.fail(f"{_shown(extra)} stands after the hunk of line {start} has all its promised lines")
+    return Hunk(start, old_start, new_start, heading.strip(), tuple(old), tuple(new), leading, trailing)
+
+
+def _binary(reader: _Reader) -> Binary:
+    forward: Binary | None = None
+    while (line := reader.peek()) is not None:
+        match = re.match(rb"(literal|delta) (\d+)$", line.rstrip(b"\n"))
+        if match is None:
+            break
+        size = int(match[2])
+        if size > MAX_BINARY:
+            raise reader.fail(f"a binary patch of {size} bytes is over the limit of {MAX_BINARY}")
+        reader.take()
+        packed = bytearray()
+        while (row := reader.peek()) is not None and row.strip():
+            code = row[0]
+            length = code - 64 if 65 <= code <= 90 else code - 70 if 97 <= code <= 122 else 0  # noqa: PLR2004
+            try:
+                packed += base64.b85decode(row[1:].strip())[:length]
+            except ValueError:
+                raise reader.fail("a line of the binary patch is not base85") from None
+            reader.take()
+        if reader.peek() is not None:
+            reader.take()
+        inflater = zlib.decompressobj()
+        try:
+            data = inflater.decompress(bytes(packed), size + 1)
+        except zlib.error:
+            raise reader.fail("the binary patch does not inflate") from None
+        if len(data) != size:
+            raise reader.fail(f"the binary patch promises {size} bytes and has {len(data)}")
+        forward = forward or Binary("literal" if match[1] == b"literal" else "delta", data)
+    if forward is None:
+        raise reader.fail("a binary patch with no content")
+    return forward
+
+
+def apply_delta(base: bytes, delta: bytes) -> bytes:
+    """A git delta applied to its base (format: git's pack-format, "Deltified representation").
+
+    Raises:
+        ValueError: the delta is not for this base, or is broken.
+    """
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = delta[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+
+    try:
+        if varint() != len(base):
+            raise ValueError("base size differs")
+        size = varint()
+        out = bytearray()
+        while at < len(delta):
+            op = delta[at]
+            at += 1
+            if op & 0x80:
+                offset = length = 0
+                for i in range(7):
+                    if op & (1 << i):
+                        if i < 4:  # noqa: PLR2004
+                            offset |= delta[at] << (8 * i)
+                        else:
+                            length |= delta[at] << (8 * (i - 4))
+                        at += 1
+                out += base[offset : offset + (length or 0x10000)]
+            elif op:
+                out += delta[at : at + op]
+                at += op
+            else:
+                raise ValueError("reserved instruction")
+            if len(out) > size:
+                break
+    except IndexError:
+        raise ValueError("delta is truncated") from None
+    if len(out) != size:
+        raise ValueError("result size differs")
+    return bytes(out)
+
+
+def check_path(path: str, where: str) -> None:
+    """Refuse a path that would leave the tree or reach into a repository's own files.
+
+    Raises:
+        InputError: the path is absolute, has `.`, `..` or `.git` in it, or is empty somewhere.
+    """
+    parts = path.split("/")
+    bad = any(p in {"", ".", ".."} or p.lower().rstrip(". ") in {".git", "git~1"} for p in parts) or "\0" in path
+    if bad:
+        raise InputError(f"{where}: the path {path!r} is not a file inside the tree.", "Do not use this patch.")
+
+
+def _mode(reader: _Reader, text: bytes) -> int:
+    word = text.rsplit(b" ", 1)[1]
+    if not re.fullmatch(rb"100644|100755|120000|160000|100664", word):
+        raise reader.fail(f"{word.decode('latin-1')} is not a file mode; allowed are 100644, 100755, 120000, 160000")
+    return REGULAR if word == b"100664" else int(word, 8)
+
+
+def _path(reader: _Reader, text: bytes, *, strip: bool = True) -> str:
+    name = _unquote(text) if text.startswith(b'"') else text
+    if name is None:
+        raise reader.fail(f"{_shown(text)} is not a well-quoted path")
+    if strip:
+        _, _, name = name.partition(b"/")
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _dashed(reader: _Reader, text: bytes, current: str | None) -> str | None:
+    """The path of a `---` or `+++` line; git puts a tab after a name that has a space."""
+    if text == b"/dev/null":
+        return None
+    path = _path(reader, text.removesuffix(b"\t"))
+    if current is not None and path != current:
+        raise reader.fail(f"{path!r} stands where the header names {current!r}")
+    return path
+
+
+def _header_names(line: bytes) -> str | None:
+    """The one path that both sides of a `diff --git` line name, or None where they differ."""
+    rest = line[len(b"diff --git ") :].rstrip(b"\n")
+    if rest.startswith(b'"'):
+        end = 1
+        while end < len(rest) and rest[end : end + 1] != b'"':
+            end += 2 if rest[end : end + 1] == b"\\" else 1
+        left, right = _unquote(rest[: end + 1]), rest[end + 2 :]
+        right_name = _unquote(right) if right.startswith(b'"') else right
+        if left is None or right_name is None:
+            return None
+        one, two = left.partition(b"/")[2], right_name.partition(b"/")[2]
+        return one.decode("utf-8", "surrogateescape") if one == two else None
+    half, odd = divmod(len(rest) - 1, 2)
+    if odd or rest[half : half + 1] != b" ":
+        return None
+    one, two = rest[:half].partition(b"/")[2], rest[half + 1 :].partition(b"/")[2]
+    return one.decode("utf-8", "surrogateescape") if one == two and one else None
+
+
+def _unquote(text: bytes) -> bytes | None:
+    """A path in git's C-style quotes, undone; None where it is not well-formed."""
+    if len(text) < 2 or not text.endswith(b'"'):  # noqa: PLR2004
+        return None
+    out = bytearray()
+    at = 1
+    while at < len(text) - 1:
+        byte = text[at]
+        if byte != ord("\\"):
+            out.append(byte)
+            at += 1
+            continue
+        octal = re.match(rb"[0-3][0-7]{2}", text[at + 1 : at + 4])
+        if octal:
+            out.append(int(octal[0], 8))
+            at += 4
+        elif text[at + 1] in _ESCAPES:
+            out.append(_ESCAPES[text[at + 1]])
+            at += 2
+        else:
+            return None
+    return bytes(out)
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004

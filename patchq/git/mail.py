@@ -1,0 +1,232 @@
+"""One patch as a mail: what `git am` reads, read and written here one way only.
+
+The written form: zero commit id, full index, binary, no renames, no diffstat, no signature. A message that `git am`
+would cut or mangle is refused when it is written, so that reading gives back what was written.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import email.header
+import email.utils
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from patchq.errors import InputError
+from patchq.git.diff import FileChange, parse_diff
+from patchq.git.objects import Identity
+from patchq.git.run import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FROM_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
+DIFF_OPTIONS = (
+    "--patch",
+    "--full-index",
+    "--binary",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "-O/dev/null",
+)
+
+
+@dataclass(frozen=True)
+class MailPatch:
+    """A patch as its file says it.
+
+    Attributes:
+        author: who wrote it and when.
+        message: the whole commit message, title first, ending in a newline.
+        changes: what it does, file by file, in the file's order.
+    """
+
+    author: Identity
+    message: str
+    changes: tuple[FileChange, ...]
+
+    @property
+    def title(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path it reads or writes, sorted."""
+        return tuple(sorted({p for c in self.changes for p in c.paths}))
+
+
+def parse_mail(data: bytes, where: str) -> MailPatch:
+    """Read one patch file.
+
+    Args:
+        data: its bytes.
+        where: its name, for messages.
+
+    Raises:
+        InputError: at file:line, what is wrong with it.
+    """
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise InputError(f"{where}:1: the file begins with a byte order mark.", "Save it again without one.")
+    if re.match(rb"\s*<(?:!doctype|html)", data[:200], re.IGNORECASE):
+        raise InputError(f"{where}:1: this is an HTML page, not a patch.", "Fetch the raw patch and save that.")
+    if not data.startswith(b"From "):
+        raise InputError(
+            f"{where}:1: the file does not begin with `From `, as a mailed patch does.",
+            "Write it with patchq refresh, or with `git format-patch`.",
+        )
+    head, blank, rest = data.partition(b"\n\n")
+    if not blank:
+        raise InputError(f"{where}:1: there is no empty line after the mail headers.", "The file is truncated.")
+    headers = _headers(head.split(b"\n")[1:], where)
+    encoding = headers.get("content-transfer-encoding", b"8bit").strip().lower()
+    if encoding not in {b"8bit", b"7bit", b"binary"}:
+        raise InputError(f"{where}: a {encoding.decode('latin-1')} mail body is not supported.", "Save it as 8bit.")
+    body, diff = _split_body(rest)
+    for name in ("from", "date", "subject"):
+        if name not in headers:
+            raise InputError(f"{where}:1: the mail has no {name.title()} header.", "Write it with patchq refresh.")
+    subject = re.sub(r"^\[PATCH[^]]*\] *", "", _decode(headers["subject"]))
+    title = " ".join(subject.split("\n"))
+    text = body.decode("utf-8", "surrogateescape").strip("\n")
+    first_line = data[: len(data) - len(diff)].count(b"\n") + 1
+    return MailPatch(
+        author=_author(headers, where),
+        message=f"{title}\n\n{text}\n" if text else f"{title}\n",
+        changes=parse_diff(diff, where, first_line),
+    )
+
+
+def format_mail(author: Identity, message: str, diff: bytes, where: str) -> bytes:
+    """Write one patch file.
+
+    Args:
+        author: who wrote the patch and when.
+        message: its commit message.
+        diff: its diff, as `diff_trees` gives it.
+        where: the patch's name, for messages.
+
+    Raises:
+        InputError: `git am` could not carry this message; the line is named.
+    """
+    title, _, body = message.strip("\n").partition("\n")
+    body = body.strip("\n")
+    for number, line in enumerate(body.split("\n"), start=3):
+        if re.match(r"---(\s|$)|diff -|Index: |>?From [0-9a-f]{40} |\f", line):
+            raise InputError(
+                f"{where}: line {number} of the commit message, {line!r}, would be taken for the start of the diff.",
+                "Indent that line by a space.",
+            )
+    if not title or title != title.strip() or re.match(r"\[PATCH", title):
+        raise InputError(f"{where}: {title!r} is not a title that `git am` keeps.", "Reword the commit's first line.")
+    when = datetime.datetime.fromtimestamp(author.seconds, _zone(author.zone))
+    head = [
+        b"From: %s <%s>" % (_encode(author.name, quote=True), author.email.encode("utf-8", "surrogateescape")),
+        b"Date: " + email.utils.format_datetime(when).encode(),
+        b"Subject: " + _encode(title),
+    ]
+    if not (title + body + author.name).isascii():
+        head += [
+            b"MIME-Version: 1.0",
+            b"Content-Type: text/plain; charset=UTF-8",
+            b"Content-Transfer-Encoding: 8bit",
+        ]
+    text = body.encode("utf-8", "surrogateescape") + b"\n" if body else b""
+    data = FROM_LINE + b"\n".join(head) + b"\n\n" + text + b"---\n\n" + diff
+    again = parse_mail(data, where)
+    if (again.author, again.message.rstrip("\n")) != (author, f"{title}\n\n{body}".rstrip("\n")):
+        raise InputError(
+            f"{where}: the author or message does not survive being mailed ({again.title!r}).",
+            "Use printable text in the author's name and in the message.",
+        )
+    return data
+
+
+def diff_trees(git_dir: Path, old: str, new: str) -> bytes:
+    """The diff between two trees of a repository, in the one form that bodies are written in."""
+    return run(["diff-tree", "-r", *DIFF_OPTIONS, old, new], env={"GIT_DIR": str(git_dir)})
+
+
+def _headers(lines: list[bytes], where: str) -> dict[str, bytes]:
+    headers: dict[str, bytes] = {}
+    name = ""
+    for number, line in enumerate(lines, start=2):
+        if line[:1] in b" \t" and name:
+            headers[name] += b"\n" + line
+            continue
+        key, colon, value = line.partition(b":")
+        name = key.decode("latin-1").strip().lower()
+        if not colon or not re.fullmatch(r"[!-9;-~]+", key.decode("latin-1")):
+            raise InputError(f"{where}:{number}: this is not a mail header.", "Write the patch with patchq refresh.")
+        headers.setdefault(name, value.strip())
+    return headers
+
+
+def _split_body(rest: bytes) -> tuple[bytes, bytes]:
+    """The message and the diff: the first `---` or `diff --git` line ends the message, as in git's mailinfo."""
+    match = re.search(rb"^(?:---[ \t]*\r?\n|---[ \t]+\S|diff --git )", rest, re.MULTILINE)
+    if match is None:
+        return rest, b""
+    start = re.compile(rb"^diff --git ", re.MULTILINE).search(rest, match.start())
+    return rest[: match.start()], rest[start.start() :] if start else b""
+
+
+def _author(headers: dict[str, bytes], where: str) -> Identity:
+    raw = headers["from"].replace(b"\n", b"")
+    match = re.match(rb"\s*(.*?)\s*<([^<>]*)>\s*$", raw)
+    if match is None:
+        raise InputError(f"{where}:2: `From:` does not read `Name <mail>`.", "Write the patch with patchq refresh.")
+    name = match[1].decode("utf-8", "surrogateescape")
+    if name.startswith('"') and name.endswith('"') and len(name) > 1:
+        name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    parsed = email.utils.parsedate_tz(headers["date"].decode("latin-1"))
+    if parsed is None:
+        raise InputError(f"{where}:3: `Date:` is not a mail date.", "Write the patch with patchq refresh.")
+    minutes = (parsed[9] or 0) // 60
+    sign = "-" if minutes < 0 else "+"
+    zone = f"{sign}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
+    return Identity(_decode(name.encode("utf-8", "surrogateescape")), match[2].decode("utf-8", "surrogateescape"),
+                    email.utils.mktime_tz(parsed), zone)
+
+
+def _zone(zone: str) -> datetime.timezone:
+    minutes = int(zone[1:3]) * 60 + int(zone[3:5])
+    return datetime.timezone(datetime.timedelta(minutes=-minutes if zone.startswith("-") else minutes))
+
+
+def _encode(text: str, *, quote: bool = False) -> bytes:
+    """A header value: as it is where it is ASCII, else RFC 2047 in base64, one word a line."""
+    if text.isascii():
+        if quote and re.search(r'[()<>@,;:\\".\[\]]', text):
+            return b'"' + re.sub(r'(["\\])', r"\\\1", text).encode() + b'"'
+        return text.encode()
+    words: list[bytes] = []
+    chunk = b""
+    for char in text:
+        coded = char.encode("utf-8", "surrogateescape")
+        if len(chunk) + len(coded) > 42:  # noqa: PLR2004
+            words.append(chunk)
+            chunk = b""
+        chunk += coded
+    words.append(chunk)
+    return b"\n ".join(b"=?UTF-8?B?" + base64.b64encode(w) + b"?=" for w in words)
+
+
+def _decode(value: bytes) -> str:
+    unfolded = re.sub(rb"\n[ \t]+", b" ", value).strip()
+    text = unfolded.decode("utf-8", "surrogateescape")
+    if "=?" not in text:
+        return text
+    joined = re.sub(r"\?=\s+=\?", "?==?", text)
+    parts = email.header.decode_header(joined)
+    return "".join(p if isinstance(p, str) else p.decode(c or "ascii", "replace") for p, c in parts)

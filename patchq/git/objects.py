@@ -1,0 +1,342 @@
+"""Git objects in memory: read through one `cat-file --batch`, made here, written to a repository in one go.
+
+Everything the engine decides is decided on these; a repository is written only by `Objects.flush`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from patchq.git.run import GitError, clean_environment, git_command, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+REGULAR = 0o100644
+EXECUTABLE = 0o100755
+SYMLINK = 0o120000
+SUBMODULE = 0o160000
+DIRECTORY = 0o040000
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+ZERO_OID = "0" * 40
+UNPACK_LIMIT = 2000
+"""Up to this many objects are written loose, more as a pack (git's own transfer.unpackLimit is 100)."""
+
+_PACK_TYPES = {"commit": 1, "tree": 2, "blob": 3}
+
+
+class Entry(NamedTuple):
+    """What stands at a path of a tree: file mode (as git's octal number) and object id (40 hex digits)."""
+
+    mode: int
+    oid: str
+
+
+def object_id(kind: str, data: bytes) -> str:
+    """The SHA-1 that git gives an object of this kind and content."""
+    return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).hexdigest()
+
+
+def parse_tree(data: bytes) -> dict[bytes, Entry]:
+    """The entries of one raw tree object, by name."""
+    entries = {}
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        nul = data.index(b"\0", space)
+        entries[data[space + 1 : nul]] = Entry(int(data[at:space], 8), data[nul + 1 : nul + 21].hex())
+        at = nul + 21
+    return entries
+
+
+def format_tree(entries: Mapping[bytes, Entry]) -> bytes:
+    """The raw tree object for these entries, in git's order (directories sort as if they ended in a slash)."""
+
+    def order(name: bytes) -> bytes:
+        return name + b"/" if entries[name].mode == DIRECTORY else name
+
+    return b"".join(
+        b"%o %s\0%s" % (entries[n].mode, n, bytes.fromhex(entries[n].oid)) for n in sorted(entries, key=order)
+    )
+
+
+class Objects:
+    """An object database: one repository (and its alternates) below, new objects in memory on top."""
+
+    def __init__(self, git_dir: Path, alternates: Sequence[Path] = ()) -> None:
+        """Open a database.
+
+        Args:
+            git_dir: the repository that objects are read from.
+            alternates: object directories (`.../objects`) of others that may be read as well.
+        """
+        self.git_dir = git_dir
+        self._env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))} if alternates else {}
+        self._new: dict[str, tuple[str, bytes]] = {}
+        self._trees: dict[str, dict[bytes, Entry]] = {EMPTY_TREE: {}}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Objects:
+        """Nothing starts until the first read."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the reader."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def get(self, name: str) -> tuple[str, bytes]:
+        """The kind and content of an object.
+
+        Args:
+            name: an object id, or any revision that git resolves.
+
+        Raises:
+            KeyError: there is no such object.
+        """
+        if name in self._new:
+            return self._new[name]
+        if "\n" in name:
+            raise KeyError(name)
+        if self._process is None:
+            self._process = subprocess.Popen(
+                git_command(["cat-file", "--batch"], ["protocol.allow=never"]),
+                cwd=self.git_dir,
+                env=clean_environment({"GIT_DIR": str(self.git_dir), **self._env}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        reader, writer = self._process.stdout, self._process.stdin
+        if reader is None or writer is None:
+            raise KeyError(name)
+        try:
+            writer.write(name.encode() + b"\n")
+            writer.flush()
+        except BrokenPipeError:
+            raise KeyError(name) from None
+        header = reader.readline().split()
+        if len(header) != 3 or header[1] not in {b"blob", b"tree", b"commit", b"tag"}:  # noqa: PLR2004
+            raise KeyError(name)
+        data = reader.read(int(header[2]))
+        reader.read(1)
+        return header[1].decode(), data
+
+    def blob(self, oid: str) -> bytes:
+        """The content of a blob.
+
+        Raises:
+            KeyError: there is no blob of that id.
+        """
+        kind, data = self.get(oid)
+        if kind != "blob":
+            raise KeyError(oid)
+        return data
+
+    def has(self, name: str) -> bool:
+        """Whether the object can be read here."""
+        try:
+            self.get(name)
+        except KeyError:
+            return False
+        return True
+
+    def tree(self, oid: str) -> dict[bytes, Entry]:
+        """The entries of a tree, by name; a fresh dictionary each time.
+
+        Raises:
+            KeyError: there is no tree of that id.
+        """
+        if oid not in self._trees:
+            kind, data = self.get(oid)
+            if kind != "tree":
+                raise KeyError(oid)
+            self._trees[oid] = parse_tree(data)
+        return dict(self._trees[oid])
+
+    def put(self, kind: str, data: bytes) -> str:
+        """Make an object in memory and give its id."""
+        oid = object_id(kind, data)
+        self._new.setdefault(oid, (kind, data))
+        return oid
+
+    def lookup(self, tree: str, path: str) -> Entry | None:
+        """What stands at `path` in `tree`, or None."""
+        entry = Entry(DIRECTORY, tree)
+        for part in os.fsencode(path).split(b"/"):
+            if entry.mode != DIRECTORY:
+                return None
+            found = self.tree(entry.oid).get(part)
+            if found is None:
+                return None
+            entry = found
+        return entry
+
+    def walk(self, tree: str, prefix: bytes = b"") -> Iterator[tuple[str, Entry]]:
+        """Every file of a tree, as (path, entry), in git's order; submodules and links count as files."""
+        for name, entry in self.tree(tree).items():
+            if entry.mode == DIRECTORY:
+                yield from self.walk(entry.oid, prefix + name + b"/")
+            else:
+                yield os.fsdecode(prefix + name), entry
+
+    def edit_tree(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
+        """The id of `tree` with `changes` made: an entry is put at its path, None takes the path away.
+
+        Only the directories on the way are rewritten; one that becomes empty vanishes.
+
+        Raises:
+            ValueError: a path runs through something that is a file.
+        """
+        root = self._edit(tree, {tuple(os.fsencode(p).split(b"/")): e for p, e in changes.items()})
+        return root if root is not None else self.put("tree", b"")
+
+    def _edit(self, tree: str | None, changes: Mapping[tuple[bytes, ...], Entry | None]) -> str | None:
+        entries = self.tree(tree) if tree else {}
+        below: dict[bytes, dict[tuple[bytes, ...], Entry | None]] = {}
+        here: dict[bytes, Entry] = {}
+        for parts, entry in changes.items():
+            if len(parts) > 1:
+                below.setdefault(parts[0], {})[parts[1:]] = entry
+            elif entry is None:
+                entries.pop(parts[0], None)
+            else:
+                here[parts[0]] = entry
+        for name, deeper in below.items():
+            old = entries.get(name)
+            if old is not None and old.mode != DIRECTORY and any(deeper.values()):
+                raise ValueError(os.fsdecode(name))
+            oid = self._edit(old.oid if old and old.mode == DIRECTORY else None, deeper)
+            if oid is not None:
+                entries[name] = Entry(DIRECTORY, oid)
+            elif old is not None and old.mode == DIRECTORY:
+                del entries[name]
+        for name, entry in here.items():
+            if name in entries and entries[name].mode == DIRECTORY:
+                raise ValueError(os.fsdecode(name))
+            entries[name] = entry
+        if not entries:
+            return None
+        oid = self.put("tree", format_tree(entries))
+        self._trees[oid] = entries
+        return oid
+
+    def flush(self, git_dir: Path) -> int:
+        """Write the new objects to a repository and give their number; nothing becomes reachable by it.
+
+        Raises:
+            GitError: the repository refused them (read-only, no space left).
+        """
+        if not self._new:
+            return 0
+        pack = bytearray(struct.pack(">4sII", b"PACK", 2, len(self._new)))
+        for kind, data in self._new.values():
+            size = len(data)
+            byte = (_PACK_TYPES[kind] << 4) | (size & 15)
+            size >>= 4
+            while size:
+                pack.append(byte | 0x80)
+                byte = size & 0x7F
+                size >>= 7
+            pack.append(byte)
+            pack += zlib.compress(data, 1)
+        pack += hashlib.sha1(pack, usedforsecurity=False).digest()
+        command = ["unpack-objects", "-q"] if len(self._new) <= UNPACK_LIMIT else ["index-pack", "--stdin", "--fix-thin"]
+        run(command, stdin=bytes(pack), env={"GIT_DIR": str(git_dir)})
+        return len(self._new)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """An author: name, mail address, and a moment (seconds since the epoch, and a zone such as `+0200`)."""
+
+    name: str
+    email: str
+    seconds: int
+    zone: str
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}> {self.seconds} {self.zone}"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit as the engine sees it."""
+
+    tree: str
+    parents: tuple[str, ...]
+    author: Identity
+    message: str
+
+    @property
+    def title(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+
+def put_commit(objects: Objects, commit: Commit) -> str:
+    """Make a commit object whose committer is its author, so that its id is the same on every machine."""
+    lines = [f"tree {commit.tree}", *(f"parent {p}" for p in commit.parents)]
+    lines += [f"author {commit.author}", f"committer {commit.author}", "", commit.message]
+    return objects.put("commit", "\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def read_commit(objects: Objects, name: str) -> Commit:
+    """Read a commit.
+
+    Raises:
+        KeyError: there is no commit of that name.
+    """
+    kind, data = objects.get(name)
+    if kind != "commit":
+        raise KeyError(name)
+    head, _, message = data.partition(b"\n\n")
+    tree, parents, author, encoding = "", [], Identity("", "", 0, "+0000"), "utf-8"
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"tree":
+            tree = value.decode()
+        elif key == b"parent":
+            parents.append(value.decode())
+        elif key == b"author":
+            who, _, when = value.rpartition(b"> ")
+            name_part, _, mail = who.rpartition(b" <")
+            seconds, _, zone = when.partition(b" ")
+            author = Identity(_text(name_part), _text(mail), int(seconds), zone.decode())
+        elif key == b"encoding":
+            encoding = value.decode("ascii", "replace")
+    return Commit(tree, tuple(parents), author, _text(message, encoding))
+
+
+def _text(data: bytes, encoding: str = "utf-8") -> str:
+    """Other people's bytes as text: as declared, else UTF-8, else Latin-1, which nothing fails."""
+    for name in (encoding, "utf-8"):
+        try:
+            return data.decode(name)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("latin-1")
+
+
+def resolve(git_dir: Path, revision: str) -> str | None:
+    """The commit that a revision names in a repository, or None."""
+    try:
+        found = run(["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], cwd=git_dir)
+    except GitError:
+        return None
+    return found.decode().strip() or None

@@ -1,0 +1,252 @@
+"""Applying one patch to one tree, in memory and strictly.
+
+A hunk's preimage must stand in the file to the letter. Where it stands elsewhere than the header says, that is an
+offset and is reported; where it stands nowhere, or in more than one place that could be meant, the hunk is refused.
+There is no fuzz.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from patchq.errors import RefusedError
+from patchq.git.diff import FileChange, Hunk, apply_delta, split_lines
+from patchq.git.objects import DIRECTORY, REGULAR, SUBMODULE, Entry, Objects, object_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.git.mail import MailPatch
+
+
+@dataclass(frozen=True)
+class Offset:
+    """A hunk that applied elsewhere than its header says.
+
+    Attributes:
+        file: the file's path.
+        hunk: which hunk of that file, from 1.
+        lines: how many lines further down (negative: up).
+    """
+
+    file: str
+    hunk: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A patch applied to a tree.
+
+    Attributes:
+        tree: the resulting tree's id.
+        changes: what now stands at each path that the patch writes; None where it took a file away.
+        offsets: the hunks that moved.
+    """
+
+    tree: str
+    changes: dict[str, Entry | None]
+    offsets: tuple[Offset, ...] = field(default=())
+
+
+class HunkRefusedError(RefusedError):
+    """A file or hunk of a patch does not apply.
+
+    Attributes:
+        missing: whether what it changes is gone (or what it adds is there), rather than different.
+    """
+
+    def __init__(self, message: str, remedy: str, file: str, *, missing: bool = False) -> None:
+        super().__init__(message, remedy, files=(file,))
+        self.missing = missing
+
+
+def pick(objects: Objects, tree: str, patch: MailPatch, where: str) -> Picked:
+    """Apply a patch to a tree.
+
+    Args:
+        objects: where the tree is read and the result is made.
+        tree: id of the tree to apply to.
+        patch: the patch.
+        where: the patch's file name, for messages.
+
+    Raises:
+        HunkRefusedError: the first file or hunk that does not apply, named.
+    """
+    written: dict[str, Entry | None] = {}
+    offsets: list[Offset] = []
+    for change in patch.changes:
+        old = objects.lookup(tree, change.old_path) if change.old_path is not None else None
+        _check_preimage(objects, tree, change, old, where)
+        if change.old_path is not None and change.new_path != change.old_path and not change.copied:
+            written[change.old_path] = None
+        if change.new_path is not None:
+            entry, moved = _postimage(objects, change, old, where)
+            written[change.new_path] = entry
+            offsets += moved
+    try:
+        result = objects.edit_tree(tree, written)
+    except ValueError as error:
+        raise HunkRefusedError(
+            f"{where}: a file of the patch needs {error} to be a directory, and it is not one (or the reverse).",
+            "Port the patch to this base.",
+            str(error),
+        ) from None
+    return Picked(result, written, tuple(offsets))
+
+
+def _check_preimage(objects: Objects, tree: str, change: FileChange, old: Entry | None, where: str) -> None:
+    at = f"{where}:{change.line}"
+    if change.old_path is None:
+        if objects.lookup(tree, change.path) is not None:
+            raise HunkRefusedError(
+                f"{at}: the patch adds {change.path}, which is there already.", "See what put it there.", change.path,
+                missing=True,
+            )
+        return
+    if old is None or old.mode == DIRECTORY:
+        raise HunkRefusedError(
+            f"{at}: {change.old_path} is not in the tree.", "It was moved or deleted there; port the patch.",
+            change.old_path, missing=True,
+        )
+    if change.old_mode is not None and change.old_mode != old.mode:
+        raise HunkRefusedError(
+            f"{at}: {change.old_path} has mode {old.mode:o}, the patch expects {change.old_mode:o}.",
+            "Port the patch to this base.", change.old_path,
+        )
+    if change.new_path is None and not _same(change.old_oid, old.oid):
+        _apply_hunks(objects.blob(old.oid), change, where)
+
+
+def _postimage(
+    objects: Objects, change: FileChange, old: Entry | None, where: str,
+) -> tuple[Entry, list[Offset]]:
+    mode = change.new_mode or (old.mode if old else REGULAR)
+    at = f"{where}:{change.line}"
+    if mode == SUBMODULE or (old and old.mode == SUBMODULE):
+        raise HunkRefusedError(f"{at}: {change.path} is a submodule.", "patchq carries files only.", change.path)
+    if not change.hunks and change.binary is None:
+        return Entry(mode, old.oid if old else objects.put("blob", b"")), []
+    known = old is not None and _same(change.old_oid, old.oid)
+    if known and len(change.new_oid) == len(old.oid if old else "") and objects.has(change.new_oid):
+        return Entry(mode, change.new_oid), []
+    before = objects.blob(old.oid) if old else b""
+    moved: list[Offset] = []
+    if change.binary is not None:
+        if old is not None and not known:
+            raise HunkRefusedError(
+                f"{at}: the binary file {change.path} is not the one that the patch was made from.",
+                "Port the patch to this base.", change.path,
+            )
+        try:
+            after = change.binary.data if change.binary.kind == "literal" else apply_delta(before, change.binary.data)
+        except ValueError as error:
+            raise HunkRefusedError(
+                f"{at}: the binary patch of {change.path} is broken: {error}.", "Write the patch anew.", change.path,
+            ) from None
+    else:
+        after, moved = _apply_hunks(before, change, where)
+    if (known or old is None) and change.new_oid and not _same(change.new_oid, object_id("blob", after)):
+        raise HunkRefusedError(
+            f"{at}: applied to the very file it names, the patch of {change.path} does not give the result it names.",
+            "Its text was edited by hand; write it anew from its commit: patchq refresh.", change.path,
+        )
+    return Entry(mode, objects.put("blob", after)), moved
+
+
+def _same(abbreviated: str, oid: str) -> bool:
+    return bool(abbreviated) and oid.startswith(abbreviated)
+
+
+def _apply_hunks(before: bytes, change: FileChange, where: str) -> tuple[bytes, list[Offset]]:
+    lines = split_lines(before)
+    out: list[bytes] = []
+    moved: list[Offset] = []
+    done = shift = 0
+    for number, hunk in enumerate(change.hunks, start=1):
+        expected = max(hunk.old_start - 1, 0) if hunk.old else hunk.old_start
+        at = _locate(lines, hunk, expected + shift, done)
+        if isinstance(at, str):
+            raise HunkRefusedError(
+                f"{where}:{hunk.line}: hunk {number} of {change.path} {at}.",
+                "The file differs from the one the patch was made for; port the patch to this base.",
+                change.path,
+            )
+        out += lines[done:at]
+        out += hunk.new
+        done = at + len(hunk.old)
+        shift = at - expected
+        if shift:
+            moved.append(Offset(change.path, number, shift))
+    out += lines[done:]
+    for text in out[:-1]:
+        if not text.endswith(b"\n"):
+            raise HunkRefusedError(
+                f"{where}:{change.line}: the hunks of {change.path} would join two lines.", "Port the patch.",
+                change.path,
+            )
+    return b"".join(out), moved
+
+
+def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> int | str:
+    """The index at which a hunk's preimage stands, or why there is none.
+
+    As in git, a hunk that starts at line 1 with no more context before than after must match at the file's start, and
+    one with no context after its last change at the file's end. Beyond git, the definition that the hunk header names
+    must be the one above the place, so that an identical block in another function is never taken.
+    """
+    if not hunk.old:
+        if hunk.old_start == 0 and lines:
+            return "adds a whole file where there is one"
+        return expected if floor <= expected <= len(lines) else "inserts beyond the end of the file"
+    size = len(hunk.old)
+    at_end = hunk.trailing == 0
+    at_start = hunk.old_start == 1 and hunk.leading <= hunk.trailing and hunk.leading == 0
+    places = [
+        i
+        for i in _occurrences(lines, hunk.old, floor)
+        if (not at_end or i + size == len(lines)) and (not at_start or i == 0)
+    ]
+    if expected in places and (not hunk.heading or _heading(lines, expected) == hunk.heading):
+        return expected
+    named = [i for i in places if not hunk.heading or _heading(lines, i) == hunk.heading]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        return f"matches at lines {', '.join(str(i + 1) for i in named[:4])}: which one is meant cannot be told"
+    if places:
+        above = hunk.heading.decode("utf-8", "replace")
+        return f"matches at line {places[0] + 1} only, which is not in {above!r}"
+    return _difference(lines, hunk, expected)
+
+
+def _occurrences(lines: Sequence[bytes], block: Sequence[bytes], floor: int) -> list[int]:
+    rarest = max(range(len(block)), key=lambda i: len(block[i]))
+    wanted, size = block[rarest], len(block)
+    found = []
+    for at, line in enumerate(lines):
+        first = at - rarest
+        if line == wanted and first >= floor and first + size <= len(lines):
+            if tuple(lines[first : first + size]) == tuple(block):
+                found.append(first)
+    return found
+
+
+def _heading(lines: Sequence[bytes], at: int) -> bytes:
+    """What git would put behind `@@` for a hunk at this place: the nearest line above that starts a definition."""
+    for line in reversed(lines[:at]):
+        if line[:1].isalpha() or line[:1] in {b"_", b"$"}:
+            return line.rstrip()[:80].rstrip()
+    return b""
+
+
+def _difference(lines: Sequence[bytes], hunk: Hunk, expected: int) -> str:
+    """Where the file departs from the hunk's preimage, for the message."""
+    for i, text in enumerate(hunk.old):
+        have = lines[expected + i] if 0 <= expected + i < len(lines) else None
+        if have != text:
+            shown = "the end of the file" if have is None else repr(have.decode("utf-8", "replace").strip()[:60])
+            want = repr(text.decode("utf-8", "replace").strip()[:60])
+            return f"expects {want} at line {expected + i + 1} and finds {shown}"
+    return "stands nowhere in the file"

@@ -1,0 +1,169 @@
+"""Running git: one function, bytes in and out, in an environment that no user setting can bend.
+
+`GIT_*` variables are stripped, global and system configuration are not read, and what a repository's own
+configuration could change about plumbing (hooks, external diffs, filters, colours, quoting, signing) is overridden.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.errors import EnvironmentLacksError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+KEPT_VARIABLES = frozenset(
+    {
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_CAPATH",
+        "GIT_SSL_CERT",
+        "GIT_SSL_KEY",
+        "GIT_SSL_NO_VERIFY",
+    },
+)
+"""How to reach a remote is the user's business; what plumbing means is not."""
+
+NEUTRAL_CONFIG = (
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=false",
+    "core.splitIndex=false",
+    "core.untrackedCache=keep",
+    "color.ui=false",
+    "commit.gpgSign=false",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "diff.orderFile=/dev/null",
+    "diff.renames=false",
+    "diff.suppressBlankEmpty=false",
+    "fetch.fsckObjects=true",
+    "gc.auto=0",
+    "log.showSignature=false",
+    "maintenance.auto=false",
+    "rerere.enabled=false",
+    "status.renames=false",
+    "submodule.recurse=false",
+)
+OLDEST_GIT = (2, 38)
+
+
+class GitError(Exception):
+    """A git command failed.
+
+    Attributes:
+        command: the arguments, without the neutralising ones.
+        returncode: its exit status.
+        stdout: what it printed.
+        stderr: what it complained of, decoded for people.
+    """
+
+    def __init__(self, command: Sequence[str], returncode: int, stdout: bytes, stderr: bytes) -> None:
+        self.command = tuple(command)
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr.decode("utf-8", "replace").strip()
+        super().__init__(f"git {' '.join(command)} exited with {returncode}: {self.stderr}")
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The process environment for git: no `GIT_*` but those that reach a remote, no user or system configuration."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_VARIABLES}
+    env.update(
+        GIT_ATTR_NOSYSTEM="1",
+        GIT_CONFIG_GLOBAL=os.devnull,
+        GIT_CONFIG_NOSYSTEM="1",
+        GIT_NO_LAZY_FETCH="1",
+        GIT_NO_REPLACE_OBJECTS="1",
+        GIT_OPTIONAL_LOCKS="0",
+        GIT_TERMINAL_PROMPT="0",
+        LC_ALL="C",
+        TZ="UTC",
+    )
+    if extra:
+        env.update(extra)
+    return env
+
+
+def git_command(args: Sequence[str], config: Sequence[str] = ()) -> list[str]:
+    """The full argument list: git, the neutral configuration, then `config` (which wins), then `args`."""
+    command = ["git"]
+    for setting in (*NEUTRAL_CONFIG, *config):
+        command += ["-c", setting]
+    return [*command, *args]
+
+
+def run(
+    args: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    config: Sequence[str] = (),
+    check: bool = True,
+) -> bytes:
+    """Run one git command and give its standard output.
+
+    Args:
+        args: the arguments after `git`.
+        cwd: where to run it.
+        stdin: what to feed it; nothing where None.
+        env: variables on top of the clean environment (an index file, an object directory).
+        config: further `name=value` settings.
+        check: whether a non-zero exit raises.
+
+    Raises:
+        GitError: it exited non-zero and `check` is set.
+        EnvironmentLacksError: there is no git on PATH.
+    """
+    try:
+        done = subprocess.run(
+            git_command(args, config),
+            cwd=cwd,
+            input=b"" if stdin is None else stdin,
+            env=clean_environment(env),
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        if cwd is not None and not cwd.is_dir():
+            raise GitError(args, 128, b"", f"no such directory: {cwd}".encode()) from error
+        raise EnvironmentLacksError(
+            "git is not on PATH.",
+            f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer and run this again.",
+        ) from error
+    if check and done.returncode:
+        raise GitError(args, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+@functools.cache
+def git_version() -> tuple[int, ...]:
+    """The version of the git on PATH, as numbers."""
+    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", run(["--version"]))
+    return tuple(int(part) for part in found.groups(b"0")) if found else (0,)
+
+
+def require_git() -> None:
+    """Refuse a git that cannot do what the engine asks of it (`merge-tree --write-tree` came with 2.38).
+
+    Raises:
+        EnvironmentLacksError: git is older than `OLDEST_GIT`.
+    """
+    if git_version() < OLDEST_GIT:
+        have, want = (".".join(map(str, v)) for v in (git_version(), OLDEST_GIT))
+        raise EnvironmentLacksError(f"git {have} is too old.", f"Install git {want} or newer and run this again.")
