@@ -1,0 +1,127 @@
+"""Building a lane as a stack: patch by patch in memory, each step's tree checked against the lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from patchq.errors import RefusedError
+from patchq.git.mail import MailPatch, parse_mail
+from patchq.git.objects import Commit, Entry, put_commit
+from patchq.git.pick import HunkRefusedError, Offset, pick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from patchq.git.objects import Objects
+    from patchq.series.series import Body
+
+Verdict = Literal["clean", "offset", "conflict", "missing"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One patch of a stack.
+
+    Attributes:
+        id: the patch.
+        patch: its body, parsed.
+        tree: the tree after it.
+        changes: what it wrote, by path.
+        offsets: hunks that applied elsewhere than they say.
+    """
+
+    id: str
+    patch: MailPatch
+    tree: str
+    changes: Mapping[str, Entry | None]
+    offsets: tuple[Offset, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it applied."""
+        return "offset" if self.offsets else "clean"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A base tree and the steps on it."""
+
+    base_tree: str
+    steps: tuple[Step, ...]
+
+    @property
+    def tree(self) -> str:
+        """The tree at the top."""
+        return self.steps[-1].tree if self.steps else self.base_tree
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The patches, in order."""
+        return tuple(step.id for step in self.steps)
+
+    @property
+    def changes(self) -> dict[str, Entry | None]:
+        """What the whole stack wrote, by path."""
+        merged: dict[str, Entry | None] = {}
+        for step in self.steps:
+            merged.update(step.changes)
+        return merged
+
+
+class StepRefusedError(RefusedError):
+    """A patch of a stack does not apply.
+
+    Attributes:
+        id: the patch.
+        verdict: `missing` where its target is gone, else `conflict`.
+    """
+
+    def __init__(self, patch: str, error: HunkRefusedError) -> None:
+        super().__init__(error.message, error.remedy, files=error.files)
+        self.id = patch
+        self.verdict: Verdict = "missing" if error.missing else "conflict"
+
+
+def build_stack(objects: Objects, base_tree: str, bodies: Iterable[Body], locked: Mapping[str, str] | None = None) -> Stack:
+    """Apply bodies in order to a base, in memory.
+
+    Args:
+        objects: where the base is read and the results are made.
+        base_tree: id of the base's tree.
+        bodies: the patches.
+        locked: the tree that must stand after each patch, by patch id; no check where None.
+
+    Raises:
+        StepRefusedError: a patch does not apply; file and hunk are named.
+        RefusedError: a step's tree is not the locked one.
+        InputError: a body is not a well-formed patch.
+    """
+    tree = base_tree
+    steps = []
+    for body in bodies:
+        patch = parse_mail(body.data, body.where)
+        try:
+            picked = pick(objects, tree, patch, body.where)
+        except HunkRefusedError as error:
+            raise StepRefusedError(body.id, error) from None
+        if locked is not None and picked.tree != locked[body.id]:
+            raise RefusedError(
+                f"{body.where}: after it the tree is {picked.tree}, upstream.lock says {locked[body.id]}.",
+                "Restore upstream.lock and series/ from version control, or record the change with patchq refresh.",
+            )
+        tree = picked.tree
+        steps.append(Step(body.id, patch, tree, picked.changes, picked.offsets))
+    return Stack(base_tree, tuple(steps))
+
+
+def commit_stack(objects: Objects, parent: str, parent_tree: str, steps: Sequence[Step]) -> str:
+    """Make one commit per step on `parent`, whose files outside the steps stay as they are, and give the top one.
+
+    Author, date and message are the patch's; the committer is the author, so that the ids depend on nothing else.
+    """
+    top, tree = parent, parent_tree
+    for step in steps:
+        tree = objects.edit_tree(tree, step.changes)
+        top = put_commit(objects, Commit(tree, (top,), step.patch.author, step.patch.message))
+    return top

@@ -1,0 +1,65 @@
+"""Fetching a revision from a git remote or another repository into the store."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from patchq.errors import EnvironmentLacksError, InputError
+from patchq.git.objects import resolve
+from patchq.git.run import NEUTRAL_CONFIG, clean_environment, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int], None]) -> str:
+    """Fetch one commit without its history, and give its id.
+
+    GitPython does the fetch for its progress reports.
+
+    Args:
+        git_dir: the repository to fetch into.
+        url: where from; anything git understands but a transport that runs a command (`ext::`).
+        revision: a commit id, branch or tag there.
+        step: called with the number of objects that have come since the last call.
+
+    Raises:
+        EnvironmentLacksError: the remote does not answer.
+        InputError: it has no such revision, or the url may not be used.
+    """
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    import git as gitpython
+
+    class Reports(gitpython.RemoteProgress):
+        seen = 0
+
+        def update(self, op_code: int, cur_count: str | float, max_count: str | float | None = None, message: str = "") -> None:
+            if op_code & self.OP_MASK == self.RECEIVING:
+                step(int(cur_count) - self.seen)
+                self.seen = int(cur_count)
+
+    if revision.startswith("-") or url.startswith("-") or "::" in url:
+        raise InputError(f"{url!r} at {revision!r} is not a git source.", "Use a plain url and a commit, branch or tag.")
+    incoming = f"refs/patchq/incoming/{os.getpid()}"
+    repo = gitpython.Repo(git_dir)
+    repo.git.update_environment(**clean_environment())
+    repo.git.set_persistent_git_options(c=[*NEUTRAL_CONFIG, "protocol.ext.allow=never"])
+    remote = gitpython.Remote(repo, url)
+    try:
+        remote.fetch(
+            f"+{revision}:{incoming}", progress=Reports(), depth=1, no_tags=True,
+        )
+    except gitpython.GitCommandError as error:
+        said = (error.stderr or "").strip().strip("'").replace("stderr: '", "").strip().split("\n")[-1]
+        if "couldn't find remote ref" in str(error) or "not our ref" in str(error):
+            raise InputError(f"{url} has no {revision!r}.", "Name a commit, branch or tag of that remote.") from None
+        raise EnvironmentLacksError(
+            f"{revision[:12]} cannot be fetched from {url}: {said}.", "Check the network and the url, then run this again.",
+        ) from None
+    commit = resolve(git_dir, incoming)
+    run(["update-ref", "-d", incoming], cwd=git_dir)
+    if commit is None:
+        raise InputError(f"{url} at {revision!r} is not a commit.", "Name a commit, branch or tag of that remote.")
+    return commit

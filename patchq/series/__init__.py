@@ -1,0 +1,1 @@
+"""The nouns: patch.yaml, upstream.lock, lanes; typed, validated, and wrong at file:line."""

@@ -1,0 +1,103 @@
+"""patch.yaml: what one patch is, why it is carried, and when it may go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+Gate = Literal["cpu", "compile", "gpu", "emulated", "native"]
+GATES: tuple[Gate, ...] = ("cpu", "compile", "gpu", "emulated", "native")
+"""The hardware levels, weakest first; `gpu` is whatever card there is."""
+
+ID_PATTERN = r"[0-9]{4}-[a-z0-9]+(?:-[a-z0-9]+)*"
+TITLE_PATTERN = r"^(\[[^][]+\])+ +[^\s].*$"
+"""vLLM's rule for pull request titles (facts: upstream's rules)."""
+
+
+@dataclass(frozen=True)
+class TestGroup:
+    """Tests that need one hardware level.
+
+    Attributes:
+        gate: the level.
+        run: pytest files or node ids, relative to the vLLM tree.
+    """
+
+    __test__ = False
+
+    gate: Gate
+    run: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.run:
+            raise ValueError("a test group names at least one test file or node id")
+        for test in self.run:
+            if test.startswith(("-", "/")) or ".." in test.split("/"):
+                raise ValueError(f"{test!r} is not a path inside the vLLM tree")
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Where the patch stands with vLLM.
+
+    Attributes:
+        state: what upstream has of it.
+        intent: whether it is meant to be sent.
+        related: pull requests and issues, as `owner/repo#number`.
+    """
+
+    state: Literal["absent", "open", "merged", "rejected"]
+    intent: Literal["send", "hold", "local"]
+    related: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PatchMeta:
+    """One patch.yaml.
+
+    Attributes:
+        id: the directory's name, such as `0008-rope-bound`; its number is the place in the series.
+        title: the commit's subject, ready for upstream.
+        why: the trouble, in the words of those who have it.
+        changes: what it changes.
+        depends: ids of the patches it truly needs.
+        tests: its own tests, by gate.
+        neighbours: existing test files whose outcomes it must not change.
+        limits: what it does not do.
+        upstream: where it stands with vLLM.
+        drop_when: the observable condition under which it is no longer needed.
+        target: the hardware that the gates `compile`, `emulated` and `native` mean.
+        time_limit: seconds its tests may take.
+    """
+
+    id: str
+    title: str
+    why: str
+    changes: str
+    depends: tuple[str, ...]
+    tests: tuple[TestGroup, ...]
+    upstream: Upstream
+    drop_when: str
+    neighbours: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    target: str = "sm_86"
+    time_limit: int = field(default=600)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(ID_PATTERN, self.id):
+            raise ValueError(f"id {self.id!r} is not four digits and a name in lower case, such as 0008-rope-bound")
+        if not re.fullmatch(TITLE_PATTERN, self.title):
+            raise ValueError(f"title {self.title!r} does not begin with upstream's tags, such as [Kernel][Quantization]")
+        if not re.fullmatch(r"sm_[0-9]{2,3}a?", self.target):
+            raise ValueError(f"target {self.target!r} is not a CUDA architecture such as sm_86")
+
+    @property
+    def number(self) -> str:
+        """The four digits."""
+        return self.id[:4]
+
+    @property
+    def name(self) -> str:
+        """The id without its number."""
+        return self.id[5:]

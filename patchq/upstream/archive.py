@@ -1,0 +1,71 @@
+"""Reading a release sdist as a tree: nothing is unpacked to disk, and a hostile archive is refused by name."""
+
+from __future__ import annotations
+
+import tarfile
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from patchq.errors import InputError, RefusedError
+from patchq.git.diff import check_path
+from patchq.git.objects import EXECUTABLE, REGULAR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+MAX_FILES = 100_000
+MAX_BYTES = 2 * 1024**3
+"""Bytes that an archive may hold unpacked (vLLM 0.33.0 holds 0.2 GB)."""
+
+
+class TreeFile(NamedTuple):
+    """A file on its way into the store: path in the tree, git mode, content."""
+
+    path: str
+    mode: int
+    data: bytes
+
+
+def read_sdist(path: Path, name: str, is_generated: Callable[[str], bool]) -> Iterator[TreeFile]:
+    """The files of an sdist, without its top directory and its generated files.
+
+    Args:
+        path: the archive, a gzipped tar.
+        name: its name, for messages.
+        is_generated: which paths to leave out.
+
+    Raises:
+        RefusedError: a member is a link, a device, or leaves the tree; the member is named.
+        InputError: the archive is broken.
+    """
+    refuse = "Do not use this archive."
+    seen: set[str] = set()
+    size = 0
+    top = ""
+    try:
+        with tarfile.open(path, "r|gz", errorlevel=2) as archive:
+            for member in archive:
+                if member.isdir():
+                    continue
+                if not member.isreg():
+                    raise RefusedError(f"{name}: the member {member.name!r} is not a plain file.", refuse)
+                first, slash, inner = member.name.partition("/")
+                top = top or first
+                if not slash or first != top:
+                    raise RefusedError(f"{name}: the member {member.name!r} is outside {top}/.", refuse)
+                try:
+                    check_path(inner, name)
+                except InputError as error:
+                    raise RefusedError(error.message, refuse) from None
+                size += member.size
+                if inner in seen or len(seen) >= MAX_FILES or size > MAX_BYTES:
+                    raise RefusedError(f"{name}: {inner!r} stands twice, or the archive is too large.", refuse)
+                seen.add(inner)
+                if is_generated(inner):
+                    continue
+                file = archive.extractfile(member)
+                if file is not None:
+                    yield TreeFile(inner, EXECUTABLE if member.mode & 0o100 else REGULAR, file.read())
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        raise InputError(f"{name} is not a readable archive: {error}.", "Fetch it again.") from None

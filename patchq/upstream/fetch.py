@@ -1,0 +1,104 @@
+"""Bringing a base into the store from any of its sources, and proving that it is the tree the lock names."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.cache import cache_dir, locked
+from patchq.errors import EnvironmentLacksError, InputError, RefusedError
+from patchq.git.objects import EXECUTABLE, REGULAR, SYMLINK, resolve
+from patchq.git.remote import fetch_revision
+from patchq.upstream import index
+from patchq.upstream.archive import TreeFile, read_sdist
+from patchq.upstream.store import Store
+from patchq.vllm import PROJECT
+from patchq.vllm.generated import is_generated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from patchq.series.lock import Base, Source
+    from patchq.progress import Progress
+
+
+def fetch_base(name: str, base: Base, progress: Progress, *, again: bool = False) -> str:
+    """Bring a base into the store, unless it is there, and give its commit.
+
+    Args:
+        name: the base's name.
+        base: what the lock says of it.
+        progress: told how far it is.
+        again: fetch it even if it is there.
+
+    Raises:
+        RefusedError: its tree is not the one that the lock names; the store keeps what it had.
+        EnvironmentLacksError: the source cannot be reached, or gave something else than was asked for.
+    """
+    store = Store()
+    if not again and (commit := store.commit(name, base)):
+        return commit
+    with locked("store", f"fetching {name}"):
+        commit = _take(store, name, base.source, base.date, progress)
+        tree = store.tree_of(commit)
+        if base.verified and tree != base.tree:
+            raise RefusedError(
+                f"{name} from {base.source} is tree {tree}, upstream.lock says {base.tree}.",
+                "Restore upstream.lock from version control; if it is right, the source is not what it was.",
+            )
+        store.keep(name, commit)
+    return commit
+
+
+def _take(store: Store, name: str, source: Source, date: str, progress: Progress) -> str:
+    if source.kind == "sdist":
+        release = index.find_sdist(PROJECT, source.version)
+        wanted = index.Release(release.filename, release.url, source.sha256, release.size)
+        downloads = cache_dir() / "downloads"
+        file = index.download(wanted, downloads, progress)
+        with progress.task(f"reading {release.filename}", total=None, unit="files") as step:
+            files = _counted(read_sdist(file, release.filename, is_generated), step)
+            commit = store.take_files(files, f"vLLM {source.version}", date)
+        file.unlink()
+        return commit
+    if source.kind == "git":
+        with progress.task(f"fetching {source.revision[:12]} from {source.url}", total=None, unit="objects") as step:
+            return fetch_revision(store.git_dir, source.url, source.revision, step)
+    path = Path(source.path).expanduser()
+    if not path.is_dir():
+        raise InputError(f"{path}, the source of {name}, is not a directory.", "Correct it: patchq upstream add.")
+    if source.kind == "clone":
+        commit_there = resolve(path, source.revision)
+        if commit_there is None:
+            raise InputError(f"{path} has no commit {source.revision!r}.", "Name a commit, branch or tag of that clone.")
+        with progress.task(f"fetching {source.revision} from {path}", total=None, unit="objects") as step:
+            return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step)
+    return store.take_files(_read_directory(path), f"vLLM from {path.name}", date)
+
+
+def _counted(files: Iterator[TreeFile], step: Callable[[int], None]) -> Iterator[TreeFile]:
+    for file in files:
+        step(1)
+        yield file
+
+
+def _read_directory(top: Path) -> Iterator[TreeFile]:
+    """The files of a directory tree as git would see them; repositories' own files and generated ones left out."""
+    for directory, names, files in os.walk(top):
+        here = Path(directory)
+        names[:] = sorted(n for n in names if n not in {".git", "__pycache__"})
+        for name in sorted([*files, *(n for n in names if (here / n).is_symlink())]):
+            path = here / name
+            inner = path.relative_to(top).as_posix()
+            if is_generated(inner) or name == ".git":
+                continue
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                yield TreeFile(inner, SYMLINK, os.fsencode(path.readlink()))
+            elif stat.S_ISREG(status.st_mode):
+                try:
+                    yield TreeFile(inner, EXECUTABLE if status.st_mode & 0o100 else REGULAR, path.read_bytes())
+                except OSError as error:
+                    raise EnvironmentLacksError(f"{path} cannot be read: {error.strerror}.", "Mend it.") from None

@@ -1,0 +1,138 @@
+"""The store: one bare repository under the cache that holds every base as a commit."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.cache import cache_dir
+from patchq.errors import EnvironmentLacksError, InputError, RefusedError
+from patchq.git.objects import Objects, read_commit, resolve
+from patchq.git.run import GitError, clean_environment, git_command, require_git, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from patchq.series.lock import Base
+    from patchq.upstream.archive import TreeFile
+
+OWNER = "patchq maintainers <patchq@localhost>"
+EPOCH = "2020-01-01"
+"""The date of a base's commit where nothing better is known; a commit id is never an identity."""
+
+
+class Store:
+    """The bare repository, opened; made on first use."""
+
+    def __init__(self) -> None:
+        require_git()
+        self.git_dir = cache_dir() / "store.git"
+        if not (self.git_dir / "HEAD").is_file():
+            try:
+                run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(self.git_dir)])
+            except GitError as error:
+                raise EnvironmentLacksError(
+                    f"the store {self.git_dir} cannot be made: {error.stderr}.", "Set PATCHQ_CACHE to a directory of yours.",
+                ) from None
+
+    def objects(self, *alternates: Path) -> Objects:
+        """The store's objects, with those of other repositories where named."""
+        return Objects(self.git_dir, alternates)
+
+    def refs(self) -> dict[str, str]:
+        """The commits of the bases that are here, by base name."""
+        found = run(["for-each-ref", "--format=%(refname) %(objectname)", "refs/patchq/bases/"], cwd=self.git_dir)
+        pairs = (line.split(" ") for line in found.decode().splitlines())
+        return {name.removeprefix("refs/patchq/bases/"): oid for name, oid in pairs}
+
+    def commit(self, name: str, base: Base) -> str | None:
+        """The commit of a base, or None where it is not here.
+
+        Raises:
+            RefusedError: what is here is not the tree that the lock names.
+        """
+        commit = resolve(self.git_dir, f"refs/patchq/bases/{name}")
+        if commit is None:
+            return None
+        with self.objects() as objects:
+            tree = read_commit(objects, commit).tree
+        if base.verified and tree != base.tree:
+            raise RefusedError(
+                f"the store's {name} is tree {tree[:12]}, upstream.lock says {base.tree[:12]}.",
+                f"Restore upstream.lock from version control, or run patchq upstream fetch {name} --again.",
+            )
+        return commit
+
+    def require(self, name: str, base: Base) -> str:
+        """The commit of a base that must be here.
+
+        Raises:
+            InputError: it has not been fetched.
+        """
+        commit = self.commit(name, base)
+        if commit is None:
+            raise InputError(f"the base {name} is not in the store.", f"Run: patchq upstream fetch {name}")
+        return commit
+
+    def keep(self, name: str, commit: str) -> None:
+        """Make a commit the one of a base."""
+        run(["update-ref", f"refs/patchq/bases/{name}", commit], cwd=self.git_dir)
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit in the store."""
+        with self.objects() as objects:
+            return read_commit(objects, commit).tree
+
+    def take_files(self, files: Iterable[TreeFile], title: str, date: str) -> str:
+        """Write a tree of files as one pack and one commit, reachable by nothing yet.
+
+        Args:
+            files: in any order, each path once.
+            title: the commit's message.
+            date: `YYYY-MM-DD`, the commit's date.
+
+        Returns:
+            The commit's id, the same for the same files, title and date.
+
+        Raises:
+            EnvironmentLacksError: the store cannot be written.
+        """
+        import subprocess
+
+        moment = datetime.datetime.fromisoformat(date or EPOCH).replace(tzinfo=datetime.timezone.utc)
+        ref = f"refs/patchq/incoming/{os.getpid()}"
+        importer = subprocess.Popen(
+            git_command(["fast-import", "--quiet", "--force"], ["pack.compression=1", "fastimport.unpackLimit=0"]),
+            env=clean_environment({"GIT_DIR": str(self.git_dir)}),
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        if importer.stdin is None:
+            raise EnvironmentLacksError("git fast-import does not start.", "Check the git installation.")
+        try:
+            message = title.encode() + b"\n"
+            importer.stdin.write(
+                b"commit %s\ncommitter %s %d +0000\ndata %d\n%sdeleteall\n"
+                % (ref.encode(), OWNER.encode(), int(moment.timestamp()), len(message), message),
+            )
+            for path, mode, data in files:
+                quoted = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+                importer.stdin.write(b'M %o inline "%s"\ndata %d\n' % (mode, quoted, len(data)))
+                importer.stdin.write(data)
+                importer.stdin.write(b"\n")
+            importer.stdin.write(b"done\n")
+            _, errors = importer.communicate()
+        except BrokenPipeError:
+            _, errors = importer.communicate()
+        except BaseException:
+            importer.kill()
+            importer.communicate()
+            raise
+        commit = resolve(self.git_dir, ref)
+        if importer.returncode or commit is None:
+            reason = errors.decode("utf-8", "replace").strip().split("\n")[0]
+            raise EnvironmentLacksError(f"the store cannot be written: {reason}.", "Make room in PATCHQ_CACHE.")
+        run(["update-ref", "-d", ref], cwd=self.git_dir)
+        return commit
