@@ -99,6 +99,12 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return env
 
 
+def strip_environment() -> None:
+    """Take the `GIT_*` variables that bend git out of this process, for those who start git from it themselves."""
+    for name in [n for n in os.environ if n.startswith("GIT_") and n not in KEPT_VARIABLES]:
+        del os.environ[name]
+
+
 def git_command(args: Sequence[str], config: Sequence[str] = ()) -> list[str]:
     """The full argument list: git, the neutral configuration, then `config` (which wins), then `args`."""
     command = ["git"]

@@ -85,6 +85,21 @@ class Store:
         with self.objects() as objects:
             return read_commit(objects, commit).tree
 
+    def share_objects(self, git_dir: Path, commit: str) -> None:
+        """Give another repository the objects of a commit: by hard links to the packs, else by a local fetch."""
+        packs = sorted((self.git_dir / "objects" / "pack").glob("pack-*.*"))
+        target = git_dir / "objects" / "pack"
+        target.mkdir(parents=True, exist_ok=True)
+        try:
+            for file in packs:
+                if file.suffix in {".pack", ".idx", ".rev"}:
+                    os.link(file, target / file.name)
+        except OSError:
+            for file in packs:
+                (target / file.name).unlink(missing_ok=True)
+        if not Objects(git_dir).has(commit):
+            run(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(self.git_dir), commit], cwd=git_dir)
+
     def take_files(self, files: Iterable[TreeFile], title: str, date: str) -> str:
         """Write a tree of files as one pack and one commit, reachable by nothing yet.
 

@@ -1,0 +1,132 @@
+"""patchq apply and unapply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from patchq.commands.context import load
+from patchq.commands.options import BaseName, CheckoutPath, DryRun, Json, Only, Upto
+
+if TYPE_CHECKING:
+    from patchq.engine.apply import Outcome
+    from patchq.series.series import Series
+
+
+def apply(
+    context: typer.Context,
+    path: CheckoutPath,
+    base: BaseName = None,
+    upto: Upto = None,
+    only: Only = None,
+    branch: Annotated[Optional[str], typer.Option(metavar="NAME", help="The branch to use; patchq/BASE by default.")] = None,  # noqa: UP045
+    create: Annotated[bool, typer.Option("--create", help="Make the checkout where the path does not exist.")] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Put the patches on a checkout: one commit each, on a branch of its own, all or nothing."""
+    from patchq.commands.lanes import fitting_lane, open_lane
+    from patchq.engine.apply import Outcome, apply_to, choose, create_checkout, default_branch
+    from patchq.engine.journal import working_on
+    from patchq.errors import InputError
+    from patchq.ui.output import print_json
+    from patchq.upstream.store import Store
+
+    series = load(context)
+    store = Store()
+    empty = path.is_dir() and not any(path.iterdir())
+    if create and (empty or not path.exists()):
+        with store.objects() as objects:
+            lane = open_lane(series, store, objects, series.base(base)[0])
+            ids = choose(series, lane, upto, only or ())
+            if dry_run:
+                steps = lane.stack.steps
+                outcome = Outcome(
+                    lane.base, "tree", "", "", branch or default_branch(lane.base),
+                    tuple(s for s in steps if s.id in ids), changed=True, created=True,
+                )
+            else:
+                if empty:
+                    path.rmdir()
+                outcome = create_checkout(path, store, objects, lane, ids, branch)
+    else:
+        if create and not path.is_dir():
+            raise InputError(f"{path} exists and is not a directory.", "Name another path.")
+        with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
+            lane = fitting_lane(series, store, objects, checkout, base)
+            outcome = apply_to(checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run)
+    if json:
+        print_json(_document(series, outcome, dry_run=dry_run))
+    else:
+        _print(series, str(path), outcome, dry_run=dry_run)
+
+
+def unapply(context: typer.Context, path: CheckoutPath, base: BaseName = None, dry_run: DryRun = False, json: Json = False) -> None:
+    """Take the patches off a checkout again: back to the base, on the branch it came from."""
+    from patchq.commands.lanes import fitting_lane
+    from patchq.engine.apply import unapply as take_off
+    from patchq.engine.journal import working_on
+    from patchq.ui.output import print_json, print_line
+    from patchq.upstream.store import Store
+
+    series = load(context)
+    store = Store()
+    with working_on(path, "unapplying from") as checkout, store.objects(checkout.object_dir) as objects:
+        lane = fitting_lane(series, store, objects, checkout, base)
+        outcome = take_off(checkout, objects, lane, dry_run=dry_run)
+    if json:
+        print_json(_document(series, outcome, dry_run=dry_run))
+    elif not outcome.changed:
+        print_line(f"{path}: no patch is applied; it stands on {outcome.base}")
+    else:
+        where = outcome.branch or f"detached at {outcome.head[:12]}"
+        would = "would be" if dry_run else "is"
+        print_line(f"{path}: {would} back on {outcome.base} ({where}), {len(outcome.files)} files changed back")
+
+
+def _document(series: Series, outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
+    titles = {p.id: p.title for p in series.patches}
+    return {
+        "base": outcome.base,
+        "match": outcome.match,
+        "tree": outcome.tree or None,
+        "head": outcome.head or None,
+        "branch": outcome.branch,
+        "changed": outcome.changed and not dry_run,
+        "would_change": outcome.changed,
+        "created": outcome.created and not dry_run,
+        "files": list(outcome.files),
+        "patches": [
+            {
+                "id": step.id,
+                "title": titles[step.id],
+                "verdict": step.verdict,
+                "tree": step.tree,
+                "offsets": [{"file": o.file, "hunk": o.hunk, "lines": o.lines} for o in step.offsets],
+            }
+            for step in outcome.steps
+        ],
+    }
+
+
+def _print(series: Series, path: str, outcome: Outcome, *, dry_run: bool) -> None:
+    from patchq.ui.output import print_line, print_table
+
+    count = f"{len(outcome.steps)} of {len(series.lock.lanes[outcome.base])} patches"
+    if not outcome.changed:
+        print_line(f"{path}: already applied: {count} on {outcome.base}, tree {outcome.tree[:12]}; nothing to do")
+        return
+    titles = {p.id: p.title for p in series.patches}
+    rows = []
+    for step in outcome.steps:
+        moved = ", ".join(f"{o.file} hunk {o.hunk} by {o.lines:+d} lines" for o in step.offsets)
+        rows.append([step.id, step.verdict, titles[step.id] + (f" ({moved})" if moved else "")])
+    print_table(["patch", "verdict", "title"], rows)
+    if dry_run:
+        print_line(f"{path}: {count} would be applied on {outcome.base}; nothing was written")
+        return
+    made = "made; " if outcome.created else ""
+    how = "" if outcome.match == "tree" else ", matched by the files that the patches touch"
+    print_line(f"{path}: {made}{count} applied on {outcome.base}{how}")
+    print_line(f"branch {outcome.branch}, commit {outcome.head[:12]}, tree {outcome.tree}")

@@ -1,0 +1,56 @@
+"""Choosing the lane that a command works with, and bringing its base into the store where it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from patchq.engine.apply import Lane, load_lane
+from patchq.engine.locate import locate
+from patchq.errors import InputError, RefusedError
+from patchq.git.checkout import read_head
+from patchq.ui.progress import make_progress
+from patchq.upstream.fetch import fetch_base
+
+if TYPE_CHECKING:
+    from patchq.git.checkout import Checkout
+    from patchq.git.objects import Objects
+    from patchq.series.series import Series
+    from patchq.upstream.store import Store
+
+
+def open_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane:
+    """The lane of a base; the base is fetched where it is not in the store.
+
+    Raises:
+        PatchqError: there is no such lane, it does not hold, or its base cannot be fetched.
+    """
+    if base not in series.lock.lanes:
+        lanes = ", ".join(series.lock.lanes) or "none yet"
+        raise InputError(f"the series has no lane for {base}.", f"Lanes there are: {lanes}.")
+    if store.commit(base, series.lock.bases[base]) is None:
+        fetch_base(base, series.lock.bases[base], make_progress())
+    return load_lane(series, store, objects, base)
+
+
+def fitting_lane(series: Series, store: Store, objects: Objects, checkout: Checkout, base: str | None) -> Lane:
+    """The lane that a checkout stands on: the named one, else the first that fits, the pinned one first.
+
+    Raises:
+        RefusedError: none fits; what is said is what keeps the pinned one (or the named one) from fitting.
+    """
+    if base is not None or len(series.lock.lanes) <= 1:
+        return open_lane(series, store, objects, series.base(base)[0])
+    pinned = series.base()[0]
+    head = read_head(checkout)
+    first: RefusedError | None = None
+    for name in sorted(series.lock.lanes, key=lambda n: n != pinned):
+        lane = open_lane(series, store, objects, name)
+        try:
+            locate(objects, head.commit, lane.stack, lane.bodies)
+        except RefusedError as error:
+            first = first or error
+        else:
+            return lane
+    if first is None:
+        raise InputError("the series has no lane yet.", "Make one with patchq refresh.")
+    raise first

@@ -1,0 +1,75 @@
+"""patchq status: the series, and how far a checkout has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from patchq.commands.context import load
+from patchq.commands.options import BaseName, Json, MaybeCheckoutPath
+
+
+def status(context: typer.Context, path: MaybeCheckoutPath = None, base: BaseName = None, json: Json = False) -> None:
+    """Show the series; for a checkout, which base it is on and which patches it has."""
+    from patchq.commands.lanes import fitting_lane
+    from patchq.engine.apply import load_lane
+    from patchq.engine.journal import working_on
+    from patchq.engine.locate import locate
+    from patchq.git.checkout import read_head
+    from patchq.upstream.store import Store
+
+    series = load(context)
+    store = Store()
+    verdicts: dict[str, str] = {}
+    tree = None
+    if path is None:
+        name, found = series.base(base)
+        if name in series.lock.lanes:
+            series.lane(name)
+            if store.commit(name, found) is not None:
+                with store.objects() as objects:
+                    lane = load_lane(series, store, objects, name)
+                verdicts = {s.id: s.verdict for s in lane.stack.steps}
+        document: dict[str, Any] = {"base": name, "applied": []}
+    else:
+        with working_on(path, "reading") as checkout, store.objects(checkout.object_dir) as objects:
+            lane = fitting_lane(series, store, objects, checkout, base)
+            head = read_head(checkout)
+            position = locate(objects, head.commit, lane.stack, lane.bodies)
+            verdicts = {s.id: s.verdict for s in lane.stack.steps}
+        tree = lane.stack.tree
+        document = {
+            "base": lane.base, "match": position.match, "applied": list(position.ids), "head": head.commit,
+            "branch": head.branch, "dirty": list(head.dirty), "own_commits": list(position.extras),
+        }
+    document["patches"] = [
+        {"id": p.id, "title": p.title, "verdict": verdicts.get(p.id), "applied": p.id in document["applied"]}
+        for p in series.patches
+    ]
+    _show(document, str(path) if path else None, tree, json=json)
+
+
+def _show(document: dict[str, Any], path: str | None, tree: str | None, *, json: bool) -> None:
+    from patchq.ui.output import print_json, print_line, print_table
+
+    if json:
+        print_json(document)
+        return
+    rows = []
+    for patch in document["patches"]:
+        verdict = patch["verdict"] or ("not fetched" if path is None else "no body here")
+        rows.append([patch["id"], *([["-", "applied"][patch["applied"]]] if path else []), verdict, patch["title"]])
+    print_table(["patch", *(["checkout"] if path else []), "on " + document["base"], "title"], rows)
+    if path is None:
+        print_line(f"{len(rows)} patches; base {document['base']}")
+        return
+    count = f"{len(document['applied'])} of {len(rows)} patches applied on {document['base']}"
+    where = document["branch"] or f"detached at {document['head'][:12]}"
+    print_line(f"{path}: {count}, on {where}")
+    if document["dirty"]:
+        print_line(f"not committed: {', '.join(document['dirty'][:5])}{' …' if len(document['dirty']) > 5 else ''}")  # noqa: PLR2004
+    if document["own_commits"]:
+        print_line(f"commits of your own on it: {len(document['own_commits'])}")
+    if tree and len(document["applied"]) < len(rows):
+        print_line(f"to apply the rest: patchq apply {path}")

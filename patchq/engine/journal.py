@@ -1,0 +1,119 @@
+"""The journal of a checkout: what patchq is about to do to it, kept outside it until it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patchq.cache import cache_dir, key_of, locked, write_atomically
+from patchq.errors import InputError
+from patchq.git.checkout import open_checkout, read_head
+from patchq.git.switch import STAGE, Switch, carry_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from patchq.git.checkout import Checkout
+
+
+def new_token() -> str:
+    """A mark that tells one switch from any other."""
+    return f"patchq {uuid.uuid4().hex}"
+
+
+class Record:
+    """What patchq remembers of one checkout, under the cache."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.directory = cache_dir() / "checkouts" / key_of(checkout.git_dir)
+        self._journal = self.directory / "journal.json"
+        self._origin = self.directory / "origin.json"
+
+    def pending(self) -> Switch | None:
+        """The switch that was begun and not finished, if there is one.
+
+        Raises:
+            InputError: the journal cannot be read.
+        """
+        if not self._journal.exists():
+            return None
+        try:
+            return Switch.from_dict(json.loads(self._journal.read_bytes()))
+        except (ValueError, TypeError, KeyError):
+            raise InputError(f"{self._journal} is damaged.", "Look at git status in the checkout, then delete that file.") from None
+
+    def begin(self, switch: Switch) -> None:
+        """Write down a switch before the first file is touched."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._journal, json.dumps(switch.as_dict()).encode())
+
+    def end(self) -> None:
+        """Forget the switch."""
+        self._journal.unlink(missing_ok=True)
+
+    def remember_origin(self, branch: str, came_from: str) -> None:
+        """Remember where HEAD was (a branch in full, or a commit) before patchq made `branch`."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._origin, json.dumps(self._origins() | {branch: came_from}).encode())
+
+    def origin(self, branch: str | None) -> str | None:
+        """Where HEAD was before patchq made `branch`."""
+        return self._origins().get(branch) if branch else None
+
+    def _origins(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._origin.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def switch_checkout(checkout: Checkout, switch: Switch) -> None:
+    """Switch a checkout under the journal.
+
+    Raises:
+        RefusedError, EnvironmentLacksError: as `patchq.git.switch.carry_out`; the checkout is as it was.
+    """
+    record = Record(checkout)
+    record.begin(switch)
+    carry_out(checkout, switch)
+    record.end()
+
+
+@contextlib.contextmanager
+def working_on(path: Path, what: str) -> Iterator[Checkout]:
+    """Open a checkout under its lock, and first finish what a killed patchq left half done.
+
+    Raises:
+        InputError: it is not a checkout.
+        EnvironmentLacksError: another patchq is at work on it.
+    """
+    checkout = open_checkout(path)
+    with locked(f"checkout-{key_of(checkout.git_dir)}", f"{what} {checkout.top}"):
+        recover(checkout)
+        yield checkout
+
+
+def recover(checkout: Checkout) -> bool:
+    """Finish the switch that was begun and not finished, if there is one; give whether there was.
+
+    Where the user has moved HEAD elsewhere since, the journal is dropped: git has the last word.
+    """
+    record = Record(checkout)
+    pending = record.pending()
+    if pending is None:
+        return False
+    head = read_head(checkout)
+    if head.commit in {pending.old_commit, pending.new_commit}:
+        carry_out(checkout, pending)
+    else:
+        shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
+    lock = checkout.git_dir / "index.lock"
+    if lock.exists() and lock.read_bytes() == pending.token.encode():
+        lock.unlink()
+    record.end()
+    return True

@@ -1,0 +1,130 @@
+"""Where a checkout stands: which base it is on, and which patches of the lane it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from patchq.engine.stack import Stack, build_stack
+from patchq.errors import PatchqError, RefusedError
+from patchq.git.objects import Commit, Entry, Objects, read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from patchq.series.series import Body
+
+MAX_WALK = 2000
+"""Commits of a checkout's history that are looked at to find the base under the patches."""
+
+Print = dict[str, Entry | None]
+"""What stands at each path that a lane touches."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a checkout stands on a base.
+
+    Attributes:
+        match: `tree` where the whole tree is the base's plus patches, `blobs` where only the lane's files are.
+        ids: the patches that are applied, in lane order.
+        base_commit: the checkout's commit under the patches; None where history does not show it.
+        extras: titles of commits above `base_commit` that are not the lane's.
+    """
+
+    match: Literal["tree", "blobs"]
+    ids: tuple[str, ...]
+    base_commit: str | None
+    extras: tuple[str, ...]
+
+
+def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> Position:
+    """Find out which patches of a lane a commit has.
+
+    Args:
+        objects: the checkout's objects, with the store's.
+        head: the commit.
+        lane: the whole lane on its base.
+        bodies: the lane's bodies.
+
+    Raises:
+        RefusedError: it is not this base with patches of this lane; the files that tell are named.
+    """
+    paths = sorted(lane.changes)
+    seen = _print(objects, read_commit(objects, head).tree, paths)
+    base = _print(objects, lane.base_tree, paths)
+    titles = {step.patch.title: step.id for step in lane.steps}
+    found: list[str] = []
+    extras: list[str] = []
+    base_commit = None
+    for commit_id, commit in _history(objects, head):
+        if _print(objects, commit.tree, paths) == base:
+            base_commit = commit_id
+            break
+        if commit.title in titles:
+            found.append(titles[commit.title])
+        else:
+            extras.append(commit.title)
+    prefixes = _prefixes(lane, base, seen)
+    if prefixes is not None:
+        ids = prefixes
+    else:
+        ids = tuple(i for i in lane.ids if i in found) if base_commit else ()
+        if not ids or not _is_stack(objects, lane, bodies, ids, seen):
+            raise _other_files(lane, base, seen)
+    if base_commit is None:
+        extras = ["commits that hold the patches under other titles"] if ids else []
+    tree = read_commit(objects, head).tree
+    expected = build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids]).tree if ids else lane.base_tree
+    return Position("tree" if tree == expected else "blobs", ids, base_commit, tuple(extras))
+
+
+def _print(objects: Objects, tree: str, paths: Sequence[str]) -> Print:
+    return {path: objects.lookup(tree, path) for path in paths}
+
+
+def _history(objects: Objects, head: str) -> Iterator[tuple[str, Commit]]:
+    """The commits from `head` along first parents, as far as they can be read (a shallow clone ends early)."""
+    at = head
+    for _ in range(MAX_WALK):
+        try:
+            commit = read_commit(objects, at)
+        except KeyError:
+            return
+        yield at, commit
+        if not commit.parents:
+            return
+        at = commit.parents[0]
+
+
+def _prefixes(lane: Stack, base: Print, seen: Print) -> tuple[str, ...] | None:
+    """The longest beginning of the lane after which the files are as seen, or None."""
+    state: Print = dict(base)
+    found = () if state == seen else None
+    for number, step in enumerate(lane.steps, start=1):
+        state.update(step.changes)
+        if state == seen:
+            found = lane.ids[:number]
+    return found
+
+
+def _is_stack(objects: Objects, lane: Stack, bodies: Sequence[Body], ids: Sequence[str], seen: Print) -> bool:
+    try:
+        stack = build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids])
+    except PatchqError:
+        return False
+    return _print(objects, stack.tree, sorted(lane.changes)) == seen
+
+
+def _other_files(lane: Stack, base: Print, seen: Mapping[str, Entry | None]) -> RefusedError:
+    known: dict[str, set[Entry | None]] = {path: {entry} for path, entry in base.items()}
+    for step in lane.steps:
+        for path, entry in step.changes.items():
+            known[path].add(entry)
+    strange = [p for p, e in seen.items() if e not in known[p]] or [p for p, e in seen.items() if e != base[p]]
+    shown = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")  # noqa: PLR2004
+    return RefusedError(
+        f"{shown} is neither as in the base nor as the patches leave it.",
+        "Check out the base (or drop your changes to these files), or name another base with --base.",
+        files=tuple(strange),
+    )

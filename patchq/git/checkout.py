@@ -1,0 +1,254 @@
+"""A user's working tree, looked at and never written: where it is, what its HEAD is, what is dirty in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.errors import InputError, RefusedError
+from patchq.git.objects import Objects, object_id
+from patchq.git.run import GitError, clean_environment, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+UNDERWAY = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or git am",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+"""What git keeps in a git directory while it is in the middle of something."""
+
+_WORKTREE_SETTINGS = ("core.autocrlf", "core.eol", "core.filemode", "core.symlinks", "core.ignorecase")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A git working tree.
+
+    Attributes:
+        top: its top directory.
+        git_dir: its own git directory (HEAD and index are here).
+        common_dir: the repository's git directory (objects and branches are here).
+        config: settings for commands that touch its files: the user's own line endings, and no filter.
+        sparse: whether it is a sparse checkout.
+        ignore_case: whether its file system is declared to fold case.
+    """
+
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    config: tuple[str, ...] = ()
+    sparse: bool = False
+    ignore_case: bool = False
+
+    @property
+    def object_dir(self) -> Path:
+        """Where its objects are."""
+        return self.common_dir / "objects"
+
+    def run(self, args: Sequence[str], *, stdin: bytes | None = None, index: Path | None = None, check: bool = True) -> bytes:
+        """Run a git command in it; `index` stands in for its index file.
+
+        Raises:
+            GitError: the command failed.
+        """
+        env = {"GIT_INDEX_FILE": str(index)} if index else None
+        return run(args, cwd=self.top, stdin=stdin, env=env, config=(*self.config, "protocol.allow=never"), check=check)
+
+    def objects(self, *alternates: Path) -> Objects:
+        """Its objects, with those of other repositories where named."""
+        return Objects(self.common_dir, alternates)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a checkout stands.
+
+    Attributes:
+        commit: HEAD's commit id.
+        ref: the branch it is on, in full; None where HEAD is detached.
+        dirty: tracked files that differ from HEAD, in the index or in the work tree.
+        unmerged: files in conflict.
+    """
+
+    commit: str
+    ref: str | None
+    dirty: tuple[str, ...] = field(default=())
+    unmerged: tuple[str, ...] = field(default=())
+
+    @property
+    def branch(self) -> str | None:
+        """The branch's short name."""
+        return self.ref.removeprefix("refs/heads/") if self.ref else None
+
+
+def open_checkout(path: Path) -> Checkout:
+    """Look at a path as the top of a git working tree.
+
+    Raises:
+        InputError: it is not one; the message says what it is.
+    """
+    make = "Name the top directory of a vLLM git clone, or make a checkout with patchq apply --create."
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", "Name a vLLM git clone, or make a checkout: add --create.")
+    if not path.is_dir():
+        raise InputError(f"{path} is not a directory.", make)
+    safe: tuple[str, ...] = ()
+    asked = ["--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir", "--show-object-format"]
+    try:
+        try:
+            said = run(["rev-parse", *asked], cwd=path)
+        except GitError as error:
+            if "dubious ownership" not in error.stderr or not _user_trusts(path):
+                raise
+            safe = (f"safe.directory={path.resolve()}",)
+            said = run(["rev-parse", *asked], cwd=path, config=safe)
+    except GitError as error:
+        if "dubious ownership" in error.stderr:
+            raise InputError(
+                f"{path} belongs to another user, and git does not trust it.",
+                f"If you do: git config --global --add safe.directory {path.resolve()}",
+            ) from None
+        raise InputError(f"{path} is not a git repository.", make) from None
+    bare, inside, git_dir, common, object_format = os.fsdecode(said).rstrip("\n").split("\n")
+    if bare == "true" or inside != "true":
+        raise InputError(f"{path} is a git directory without a working tree.", make)
+    if object_format != "sha1":
+        raise InputError(f"{path} uses {object_format} object ids, and upstream's are sha1.", make)
+    top = Path(os.fsdecode(run(["rev-parse", "--show-toplevel"], cwd=path, config=safe)).rstrip("\n"))
+    if top != path.resolve():
+        raise InputError(f"{path} is a directory inside the repository {top}, not a checkout of its own.", make)
+    settings = _user_settings(path)
+    config = [*safe, *(f"{k}={settings[k]}" for k in _WORKTREE_SETTINGS if k in settings)]
+    for name in {k.rpartition(".")[0] for k in settings if k.startswith("filter.")}:
+        config += [f"{name}.clean=", f"{name}.smudge=", f"{name}.process=", f"{name}.required=false"]
+    return Checkout(
+        top=top,
+        git_dir=Path(git_dir),
+        common_dir=(path.resolve() / common).resolve(),
+        config=tuple(config),
+        sparse=settings.get("core.sparsecheckout") == "true",
+        ignore_case=settings.get("core.ignorecase") == "true",
+    )
+
+
+def read_head(checkout: Checkout) -> Head:
+    """Where a checkout stands and what is dirty in it; content is compared where file times differ.
+
+    Raises:
+        InputError: it has no commit yet.
+        RefusedError: its index cannot be read.
+    """
+    try:
+        said = checkout.run(
+            ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"],
+        )
+    except GitError as error:
+        raise RefusedError(f"{checkout.top}: git status fails: {error.stderr}.", "Mend the repository first.") from None
+    commit, ref = "", None
+    dirty: list[str] = []
+    unmerged: list[str] = []
+    for line in os.fsdecode(said).split("\0"):
+        if line.startswith("# branch.oid "):
+            commit = line[13:]
+        elif line.startswith("# branch.head ") and line[14:] != "(detached)":
+            ref = "refs/heads/" + line[14:]
+        elif line.startswith("1 "):
+            dirty.append(line.split(" ", 8)[8])
+        elif line.startswith("u "):
+            unmerged.append(line.split(" ", 10)[10])
+    if len(commit) != 40:  # noqa: PLR2004
+        raise InputError(f"{checkout.top} has no commit yet.", "Check out a vLLM commit first.")
+    return Head(commit, ref, tuple(dirty), tuple(unmerged))
+
+
+def refuse_underway(checkout: Checkout) -> None:
+    """Refuse a checkout in which git is in the middle of something.
+
+    Raises:
+        RefusedError: it names what is under way.
+    """
+    for name, what in UNDERWAY.items():
+        if (checkout.git_dir / name).exists():
+            raise RefusedError(f"{what} is under way in {checkout.top}.", "Finish or abort it with git, then run this again.")
+
+
+def branch_commit(checkout: Checkout, ref: str) -> str | None:
+    """The commit of a branch, or None."""
+    found = checkout.run(["rev-parse", "--verify", "--quiet", "--end-of-options", ref], check=False)
+    return found.decode().strip() or None
+
+
+def branches_at(checkout: Checkout, commit: str) -> list[str]:
+    """The local branches, in full, whose tip is a commit."""
+    return checkout.run(["for-each-ref", "--format=%(refname)", "--points-at", commit, "refs/heads/"]).decode().split()
+
+
+def elsewhere(checkout: Checkout, ref: str) -> Path | None:
+    """The other work tree of the repository that has a branch checked out, if any."""
+    where = None
+    for line in os.fsdecode(checkout.run(["worktree", "list", "--porcelain"])).splitlines():
+        if line.startswith("worktree "):
+            where = Path(line[9:])
+        elif line == f"branch {ref}" and where is not None and where.resolve() != checkout.top:
+            return where
+    return None
+
+
+def hash_files(checkout: Checkout, paths: Iterable[str]) -> dict[str, str | None]:
+    """The blob id of each file as it lies in the work tree now, read anew; None where there is no file.
+
+    A file that a sparse checkout leaves out is not in the answer.
+    """
+    left_out: set[str] = set()
+    if checkout.sparse:
+        said = os.fsdecode(checkout.run(["ls-files", "-t", "-z"])).split("\0")
+        left_out = {line[2:] for line in said if line.startswith("S ")}
+    asked = [p for p in paths if p not in left_out]
+    found: dict[str, str | None] = dict.fromkeys(asked)
+    plain = [p for p in asked if (checkout.top / p).is_file() and not (checkout.top / p).is_symlink() and "\n" not in p]
+    if plain:
+        fed = os.fsencode("".join(f"{p}\n" for p in plain))
+        found.update(zip(plain, checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().split(), strict=True))
+    for path in asked:
+        if (checkout.top / path).is_symlink():
+            found[path] = object_id("blob", os.fsencode((checkout.top / path).readlink()))
+    return found
+
+
+def _user_environment() -> dict[str, str]:
+    """The clean environment, with the user's own configuration readable."""
+    env = clean_environment()
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"):
+        env.pop(name)
+    return env
+
+
+def _user_settings(path: Path) -> dict[str, str]:
+    """The user's settings that decide what files in a work tree look like, lower-cased names."""
+    pattern = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|sparsecheckout)|filter\..*)$"
+    done = subprocess.run(
+        ["git", "config", "-z", "--get-regexp", pattern], cwd=path, env=_user_environment(), capture_output=True, check=False,
+    )
+    settings = {}
+    for item in os.fsdecode(done.stdout).split("\0"):
+        name, _, value = item.partition("\n")
+        if name:
+            settings[name if name.startswith("filter.") else name.lower()] = value
+    return settings
+
+
+def _user_trusts(path: Path) -> bool:
+    """Whether the user's own configuration lists the path as a safe directory."""
+    done = subprocess.run(
+        ["git", "config", "--global", "-z", "--get-all", "safe.directory"],
+        env=_user_environment(), capture_output=True, check=False,
+    )
+    return bool({"*", str(path.resolve())} & set(os.fsdecode(done.stdout).split("\0")))

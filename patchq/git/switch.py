@@ -1,0 +1,394 @@
+"""Switching a checkout from one commit to another: once, all or nothing, and never over anything of the user's.
+
+The order of writes: new file contents are staged in the git directory; each is moved into place by rename; then the
+index; then the branch; then HEAD. Each step looks first at what is there, so that running the same switch again after
+a kill at any point finishes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.errors import EnvironmentLacksError, RefusedError
+from patchq.git.objects import DIRECTORY, EXECUTABLE, SUBMODULE, SYMLINK, ZERO_OID, Entry, Objects
+from patchq.git.run import GitError, clean_environment, git_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from patchq.git.checkout import Checkout
+
+STAGE = "patchq-stage"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a switch does at one path; modes and ids as in the two trees, None for no file."""
+
+    path: str
+    old: Entry | None
+    new: Entry | None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A whole switch, as the journal records it.
+
+    Attributes:
+        token: marks what this switch leaves behind if it is killed.
+        old_commit: HEAD before.
+        new_commit: HEAD after.
+        old_ref: the branch HEAD was on, None where detached.
+        new_ref: the branch HEAD will be on, None for detached.
+        branch_was: where `new_ref` pointed before, None where it did not exist.
+        drop_ref: a branch to delete at the end, if it still points at `old_commit`.
+        changes: path by path.
+    """
+
+    token: str
+    old_commit: str
+    new_commit: str
+    old_ref: str | None
+    new_ref: str | None
+    branch_was: str | None
+    drop_ref: str | None
+    changes: tuple[Change, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for the journal."""
+        return asdict(self) | {"changes": [[c.path, c.old, c.new] for c in self.changes]}
+
+    @staticmethod
+    def from_dict(data: dict[str, object]) -> Switch:
+        """The switch that `as_dict` described.
+
+        Raises:
+            TypeError, KeyError, ValueError: it is not one.
+        """
+        rows = data["changes"]
+        if not isinstance(rows, list):
+            raise TypeError("changes")
+        changes = tuple(Change(p, Entry(*o) if o else None, Entry(*n) if n else None) for p, o, n in rows)
+        return Switch(**{**data, "changes": changes})  # type: ignore[arg-type]
+
+
+def diff_trees(objects: Objects, old: str | None, new: str | None, prefix: bytes = b"") -> list[Change]:
+    """The paths at which two trees differ; equal subtrees are not read."""
+    if old == new:
+        return []
+    left = objects.tree(old) if old else {}
+    right = objects.tree(new) if new else {}
+    changes: list[Change] = []
+    for name in sorted(left.keys() | right.keys()):
+        one, two = left.get(name), right.get(name)
+        if one == two:
+            continue
+        path = prefix + name
+        one_dir = one.oid if one and one.mode == DIRECTORY else None
+        two_dir = two.oid if two and two.mode == DIRECTORY else None
+        if one_dir or two_dir:
+            changes += diff_trees(objects, one_dir, two_dir, path + b"/")
+        one_file, two_file = None if one_dir else one, None if two_dir else two
+        if one_file or two_file:
+            changes.append(Change(os.fsdecode(path), one_file, two_file))
+    return changes
+
+
+def refuse_in_the_way(checkout: Checkout, changes: Iterable[Change], dirty: Iterable[str]) -> None:
+    """Refuse a switch that something of the user's stands in the way of.
+
+    Raises:
+        RefusedError: each dirty, untracked or ignored file in the way is named.
+    """
+    changed = {c.path: c for c in changes}
+    edited = sorted(set(dirty) & set(changed))
+    if edited:
+        raise RefusedError(
+            f"{_some(edited)} in {checkout.top} has changes that are not committed.",
+            "Commit or stash them (git stash), then run this again; nothing was changed.", files=tuple(edited),
+        )
+    blocked = sorted({b for c in changed.values() if c.new is not None for b in [_blocker(checkout, c, changed)] if b})
+    if blocked:
+        raise RefusedError(
+            f"{_some(blocked)} in {checkout.top} is not tracked and stands where the patches put a file.",
+            "Move it away, then run this again; nothing was changed.", files=tuple(blocked),
+        )
+    modules = [c.path for c in changed.values() if SUBMODULE in {c.old and c.old.mode, c.new and c.new.mode}]
+    if modules:
+        raise RefusedError(f"{_some(modules)} is a submodule.", "patchq carries files only.", files=tuple(modules))
+
+
+def _blocker(checkout: Checkout, change: Change, changed: dict[str, Change]) -> str | None:
+    """The path of whatever stands where a new file goes, if anything does."""
+    here = checkout.top
+    parts = change.path.split("/")
+    for depth, part in enumerate(parts, start=1):
+        inner = "/".join(parts[:depth])
+        is_leaf = depth == len(parts)
+        if checkout.ignore_case and change.old is None and here.is_dir():
+            clash = next((n for n in os.listdir(here) if n != part and n.casefold() == part.casefold()), None)
+            if clash:
+                return f"{'/'.join(parts[: depth - 1])}/{clash}".lstrip("/")
+        here /= part
+        try:
+            mode = here.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        goes = inner in changed and changed[inner].old is not None and changed[inner].new is None
+        if is_leaf and change.old is None and not goes:
+            emptied = stat.S_ISDIR(mode) and _only_going(here, inner, changed)
+            return None if emptied else inner
+        if not is_leaf and not stat.S_ISDIR(mode) and not goes:
+            return inner
+        if is_leaf and stat.S_ISDIR(mode):
+            return inner
+    return None
+
+
+def _only_going(directory: Path, inner: str, changed: dict[str, Change]) -> bool:
+    """Whether everything under a directory is deleted by the same switch."""
+    for found, _, files in os.walk(directory):
+        for name in files:
+            path = f"{inner}/{(Path(found) / name).relative_to(directory).as_posix()}"
+            if path not in changed or changed[path].new is not None:
+                return False
+    return True
+
+
+def _some(paths: list[str]) -> str:
+    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")  # noqa: PLR2004
+
+
+def carry_out(checkout: Checkout, switch: Switch) -> None:
+    """Do a switch, or what is left of it; on an error put back what was done.
+
+    Everything it needs must be among the checkout's objects.
+
+    Raises:
+        RefusedError: a file is neither as before nor as after (somebody edited it since).
+        EnvironmentLacksError: the disk is full, a directory is read-only, the index is locked by another git.
+    """
+    stage = checkout.git_dir / STAGE
+    index_lock = checkout.git_dir / "index.lock"
+    _take_index_lock(index_lock, switch.token)
+    try:
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        try:
+            _move_files(checkout, stage, switch)
+            _move_index(checkout, stage, switch)
+            _move_refs(checkout, switch)
+        except (OSError, GitError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.stderr
+            with contextlib.suppress(OSError, GitError):
+                _put_back(checkout, stage, switch)
+            raise EnvironmentLacksError(
+                f"{checkout.top} cannot be switched: {reason}.", "It was put back as it was; mend that and run this again.",
+            ) from None
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        index_lock.unlink(missing_ok=True)
+
+
+def _take_index_lock(lock: Path, token: str) -> None:
+    """Hold git's own index lock, so that no other git writes the index meanwhile; a dead switch's lock is taken over."""
+    if lock.exists() and lock.read_bytes() == token.encode():
+        return
+    try:
+        with lock.open("xb") as file:
+            file.write(token.encode())
+    except FileExistsError:
+        raise EnvironmentLacksError(
+            f"{lock} is there: another git process is at work in this checkout.",
+            "Wait until it is done; if there is none, delete that file and run this again.",
+        ) from None
+    except OSError as error:
+        raise EnvironmentLacksError(f"{lock} cannot be written: {error.strerror}.", "Make the checkout writable.") from None
+
+
+def _contents(checkout: Checkout, changes: Iterable[Change]) -> dict[tuple[str, str], bytes]:
+    """The bytes that each (path, object id) has in this work tree, line endings as the user has them."""
+    wanted = [(c.path, e) for c in changes for e in (c.old, c.new) if e is not None]
+    plain = "".join(f"{e.oid}\n" for _, e in wanted if e.mode == SYMLINK)
+    filtered = "".join(f"{e.oid} {p}\n" for p, e in wanted if e.mode != SYMLINK)
+    found: dict[tuple[str, str], bytes] = {}
+    for feed, args, links in ((filtered, ["--filters"], False), (plain, [], True)):
+        if not feed:
+            continue
+        done = subprocess.run(
+            git_command(["cat-file", "--batch", *args], (*checkout.config, "protocol.allow=never")),
+            cwd=checkout.top, env=clean_environment(), input=os.fsencode(feed), capture_output=True, check=False,
+        )
+        at = 0
+        for path, entry in wanted:
+            if (entry.mode == SYMLINK) is not links:
+                continue
+            end = done.stdout.find(b"\n", at)
+            header = done.stdout[at:end].split(b" ")
+            if end < 0 or len(header) != 3:  # noqa: PLR2004
+                raise GitError(["cat-file", entry.oid], done.returncode, b"", b"an object is missing: " + entry.oid.encode())
+            size = int(header[2])
+            found[path, entry.oid] = done.stdout[end + 1 : end + 1 + size]
+            at = end + size + 2
+    return found
+
+
+def _stands(path: Path, entry: Entry | None, data: bytes | None) -> bool:
+    """Whether the file at a path is just what the entry says."""
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return entry is None
+    if entry is None or data is None:
+        return False
+    if stat.S_ISLNK(status.st_mode):
+        return entry.mode == SYMLINK and os.fsencode(path.readlink()) == data
+    if not stat.S_ISREG(status.st_mode) or entry.mode == SYMLINK:
+        return False
+    executable = bool(status.st_mode & 0o100)
+    return executable == (entry.mode == EXECUTABLE) and path.read_bytes() == data
+
+
+def _skipped(checkout: Checkout, changes: Iterable[Change]) -> set[str]:
+    """The paths that a sparse checkout leaves out of the work tree."""
+    if not checkout.sparse:
+        return set()
+    said = os.fsdecode(checkout.run(["ls-files", "-t", "-z"])).split("\0")
+    absent = {line[2:] for line in said if line.startswith("S ")}
+    return {
+        c.path
+        for c in changes
+        if c.path in absent or (c.old is None and not (checkout.top / c.path).parent.is_dir()
+                                and any(a.startswith(c.path.rpartition("/")[0] + "/") for a in absent))
+    }
+
+
+def _move_files(checkout: Checkout, stage: Path, switch: Switch) -> None:
+    skipped = _skipped(checkout, switch.changes)
+    changes = [c for c in switch.changes if c.path not in skipped]
+    contents = _contents(checkout, changes)
+    todo = []
+    for change in changes:
+        path = checkout.top / change.path
+        new = contents.get((change.path, change.new.oid)) if change.new else None
+        if _stands(path, change.new, new):
+            continue
+        old = contents.get((change.path, change.old.oid)) if change.old else None
+        becomes_directory = change.old is None and path.is_dir()
+        if not _stands(path, change.old, old) and not becomes_directory:
+            raise RefusedError(
+                f"{change.path} in {checkout.top} is neither as it was nor as it should become.",
+                "Put it back (git checkout -- FILE) and run this again.", files=(change.path,),
+            )
+        todo.append(change)
+    for number, change in enumerate(todo):
+        if change.new is not None:
+            _stage(stage / str(number), change.new, contents[change.path, change.new.oid])
+    for change in todo:
+        if change.new is None:
+            path = checkout.top / change.path
+            path.unlink(missing_ok=True)
+            _drop_empty(path.parent, checkout.top)
+    for number, change in enumerate(todo):
+        if change.new is not None:
+            path = checkout.top / change.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(stage / str(number), path)
+
+
+def _stage(path: Path, entry: Entry, data: bytes) -> None:
+    if entry.mode == SYMLINK:
+        path.symlink_to(os.fsdecode(data))
+        return
+    mode = 0o777 if entry.mode == EXECUTABLE else 0o666
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with open(descriptor, "wb") as file:  # noqa: PTH123
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Rename, by way of the target's own directory where the git directory is on another file system."""
+    try:
+        source.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        near = target.with_name(f".{target.name}.patchq")
+        shutil.copy2(source, near, follow_symlinks=False)
+        near.replace(target)
+
+
+def _drop_empty(directory: Path, top: Path) -> None:
+    while directory != top:
+        try:
+            directory.rmdir()
+        except OSError:
+            return
+        directory = directory.parent
+
+
+def _move_index(checkout: Checkout, stage: Path, switch: Switch) -> None:
+    """Bring the index to the new tree at the changed paths; other entries, staged ones too, stay."""
+    index = checkout.git_dir / "index"
+    staged = stage / "index"
+    if index.exists():
+        shutil.copy2(index, staged)
+    skipped = _skipped(checkout, switch.changes)
+    rows = [
+        f"{c.new.mode:o} {c.new.oid}\t{c.path}\0" if c.new else f"0 {ZERO_OID}\t{c.path}\0"
+        for c in sorted(switch.changes, key=lambda c: c.new is not None)
+    ]
+    checkout.run(["update-index", "-z", "--index-info"], stdin=os.fsencode("".join(rows)), index=staged)
+    if skipped:
+        left = "".join(f"{c.path}\0" for c in switch.changes if c.path in skipped and c.new)
+        checkout.run(["update-index", "-z", "--skip-worktree", "--stdin"], stdin=os.fsencode(left), index=staged)
+    said = os.fsdecode(checkout.run(["update-index", "--refresh"], index=staged, check=False))
+    stale = {line.rpartition(": ")[0] for line in said.splitlines()}
+    wrong = sorted(stale & {c.path for c in switch.changes if c.new and c.path not in skipped})
+    if wrong:
+        raise GitError(["update-index", "--refresh"], 1, b"", f"{_some(wrong)} did not come out as written".encode())
+    staged.replace(index)
+
+
+def _move_refs(checkout: Checkout, switch: Switch) -> None:
+    message = "patchq: switch"
+    if switch.new_ref is None:
+        checkout.run(["update-ref", "--no-deref", "-m", message, "HEAD", switch.new_commit])
+    else:
+        checkout.run(["update-ref", "-m", message, switch.new_ref, switch.new_commit])
+        checkout.run(["symbolic-ref", "-m", message, "HEAD", switch.new_ref])
+    if switch.drop_ref is not None:
+        checkout.run(["update-ref", "-d", switch.drop_ref, switch.old_commit], check=False)
+
+
+def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> None:
+    """Undo the files and the index of a switch that failed; HEAD had not moved."""
+    back = Switch(
+        switch.token, switch.new_commit, switch.old_commit, switch.new_ref, switch.old_ref, None, None,
+        tuple(Change(c.path, c.new, c.old) for c in switch.changes),
+    )
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir()
+    _move_files(checkout, stage, back)
+    _move_index(checkout, stage, back)
+    if switch.old_ref is None:
+        checkout.run(["update-ref", "--no-deref", "HEAD", switch.old_commit])
+    else:
+        checkout.run(["symbolic-ref", "HEAD", switch.old_ref])
+    if switch.new_ref is not None and switch.new_ref != switch.old_ref:
+        if switch.branch_was is None:
+            checkout.run(["update-ref", "-d", switch.new_ref], check=False)
+        else:
+            checkout.run(["update-ref", switch.new_ref, switch.branch_was])
+    elif switch.new_ref is not None:
+        checkout.run(["update-ref", switch.new_ref, switch.old_commit])

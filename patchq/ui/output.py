@@ -1,0 +1,48 @@
+"""Results on stdout: one JSON document, a table for a person, or plain lines for a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STYLES = {
+    "clean": "green", "applied": "green", "ok": "green", "offset": "yellow", "conflict": "red", "missing": "red",
+    "differs": "red", "extra": "red", "uncommitted": "yellow", "pinned": "cyan", "current": "cyan",
+}
+"""Colours of words that are verdicts; each word says the same without its colour."""
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """The one document of `--json`."""
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def print_line(text: str) -> None:
+    """A plain line, whatever it contains."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table where a person watches; tab-separated lines, without headings, where stdout is a pipe."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            print_line("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold" if heading in {"title", "file"} else "ellipsis")
+    for row in rows:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    Console(no_color=True if os.environ.get("NO_COLOR") else None).print(table)
