@@ -33,7 +33,8 @@ def cache_dir() -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentLacksError(
-            f"the cache directory {path} cannot be made: {error.strerror}.", "Set PATCHQ_CACHE to a directory of yours.",
+            f"the cache directory {path} cannot be made: {error.strerror}.",
+            "Set PATCHQ_CACHE to a directory of yours.",
         ) from None
     return path.resolve()
 
@@ -67,7 +68,8 @@ def locked(name: str, what: str) -> Iterator[None]:
     except filelock.Timeout:
         holder = _holder(note)
         raise EnvironmentLacksError(
-            f"another patchq ({holder}) is at work here.", "Wait until it is done, then run this again.",
+            f"another patchq ({holder}) is at work here.",
+            "Wait until it is done, then run this again.",
         ) from None
     try:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

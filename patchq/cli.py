@@ -38,7 +38,9 @@ def top(
     root: Annotated[
         Optional[Path], typer.Option(metavar="DIR", help="The project: where series/ and upstream.lock are.")  # noqa: UP045
     ] = None,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,  # noqa: ARG001
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Set up what every command shares."""
     context.obj = Settings(root)
@@ -72,7 +74,9 @@ def run(arguments: list[str]) -> int:
         return 0
     except OSError as error:
         where = error.filename or "the file system"
-        lacking = EnvironmentLacksError(f"{where}: {error.strerror or error}.", "Mend that and run this again.")
+        lacking = EnvironmentLacksError(
+            f"{where}: {error.strerror or error}.", "Mend that and run this again."
+        )
         _report(lacking, as_json="--json" in arguments)
         return lacking.exit_code
     except Exception:  # noqa: BLE001
@@ -98,6 +102,8 @@ def _report_bug(*, as_json: bool) -> int:
     log = cache_dir() / "crash.log"
     log.write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
     last = traceback.format_exc().strip().rsplit("\n", 1)[-1]
-    bug = EnvironmentLacksError(f"patchq itself failed ({last}).", f"This is a bug; please report it with {log}.")
+    bug = EnvironmentLacksError(
+        f"patchq itself failed ({last}).", f"This is a bug; please report it with {log}."
+    )
     _report(bug, as_json=as_json)
     return bug.exit_code

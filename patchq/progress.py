@@ -16,7 +16,12 @@ class Progress(Protocol):
     """Something that shows long steps."""
 
     def task(
-        self, what: str, *, total: int | None, done: int = 0, unit: Unit,
+        self,
+        what: str,
+        *,
+        total: int | None,
+        done: int = 0,
+        unit: Unit,
     ) -> AbstractContextManager[Callable[[int], None]]:
         """Show a step while it runs.
 
@@ -37,7 +42,12 @@ class Silent:
 
     @contextlib.contextmanager
     def task(
-        self, what: str, *, total: int | None, done: int = 0, unit: Unit,  # noqa: ARG002
+        self,
+        what: str,
+        *,
+        total: int | None,
+        done: int = 0,
+        unit: Unit,
     ) -> Iterator[Callable[[int], None]]:
         """See `Progress.task`."""
         yield lambda _: None

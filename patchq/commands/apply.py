@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +20,12 @@ def apply(
     base: BaseName = None,
     upto: Upto = None,
     only: Only = None,
-    branch: Annotated[Optional[str], typer.Option(metavar="NAME", help="The branch to use; patchq/BASE by default.")] = None,  # noqa: UP045
-    create: Annotated[bool, typer.Option("--create", help="Make the checkout where the path does not exist.")] = False,
+    branch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The branch to use; patchq/BASE by default.")
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the checkout where the path does not exist.")
+    ] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -43,8 +47,14 @@ def apply(
             if dry_run:
                 steps = lane.stack.steps
                 outcome = Outcome(
-                    lane.base, "tree", "", "", branch or default_branch(lane.base),
-                    tuple(s for s in steps if s.id in ids), changed=True, created=True,
+                    lane.base,
+                    "tree",
+                    "",
+                    "",
+                    branch or default_branch(lane.base),
+                    tuple(s for s in steps if s.id in ids),
+                    changed=True,
+                    created=True,
                 )
             else:
                 if empty:
@@ -55,14 +65,22 @@ def apply(
             raise InputError(f"{path} exists and is not a directory.", "Name another path.")
         with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
             lane = fitting_lane(series, store, objects, checkout, base)
-            outcome = apply_to(checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run)
+            outcome = apply_to(
+                checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run
+            )
     if json:
         print_json(_document(series, outcome, dry_run=dry_run))
     else:
         _print(series, str(path), outcome, dry_run=dry_run)
 
 
-def unapply(context: typer.Context, path: CheckoutPath, base: BaseName = None, dry_run: DryRun = False, json: Json = False) -> None:
+def unapply(
+    context: typer.Context,
+    path: CheckoutPath,
+    base: BaseName = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
     """Take the patches off a checkout again: back to the base, on the branch it came from."""
     from patchq.commands.lanes import fitting_lane
     from patchq.engine.apply import unapply as take_off
@@ -82,7 +100,9 @@ def unapply(context: typer.Context, path: CheckoutPath, base: BaseName = None, d
     else:
         where = outcome.branch or f"detached at {outcome.head[:12]}"
         would = "would be" if dry_run else "is"
-        print_line(f"{path}: {would} back on {outcome.base} ({where}), {len(outcome.files)} files changed back")
+        print_line(
+            f"{path}: {would} back on {outcome.base} ({where}), {len(outcome.files)} files changed back"
+        )
 
 
 def _document(series: Series, outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
@@ -115,7 +135,9 @@ def _print(series: Series, path: str, outcome: Outcome, *, dry_run: bool) -> Non
 
     count = f"{len(outcome.steps)} of {len(series.lock.lanes[outcome.base])} patches"
     if not outcome.changed:
-        print_line(f"{path}: already applied: {count} on {outcome.base}, tree {outcome.tree[:12]}; nothing to do")
+        print_line(
+            f"{path}: already applied: {count} on {outcome.base}, tree {outcome.tree[:12]}; nothing to do"
+        )
         return
     titles = {p.id: p.title for p in series.patches}
     rows = []

@@ -32,7 +32,9 @@ def open_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane
     return load_lane(series, store, objects, base)
 
 
-def fitting_lane(series: Series, store: Store, objects: Objects, checkout: Checkout, base: str | None) -> Lane:
+def fitting_lane(
+    series: Series, store: Store, objects: Objects, checkout: Checkout, base: str | None
+) -> Lane:
     """The lane that a checkout stands on: the named one, else the first that fits, the pinned one first.
 
     Raises:

@@ -17,7 +17,11 @@ def _patch_names(incomplete: str) -> list[tuple[str, str]]:
         series = load_series(find_root(None, Path.cwd()))
     except PatchqError:
         return []
-    return [(p.id, p.title) for p in series.patches if p.id.startswith(incomplete) or p.name.startswith(incomplete)]
+    return [
+        (p.id, p.title)
+        for p in series.patches
+        if p.id.startswith(incomplete) or p.name.startswith(incomplete)
+    ]
 
 
 def _base_names(incomplete: str) -> list[str]:
@@ -35,17 +39,27 @@ def _base_names(incomplete: str) -> list[str]:
 CheckoutPath = Annotated[Path, typer.Argument(metavar="CHECKOUT", help="A vLLM working tree.")]
 MaybeCheckoutPath = Annotated[Optional[Path], typer.Argument(metavar="CHECKOUT", help="A vLLM working tree.")]  # noqa: UP045
 BaseName = Annotated[
-    Optional[str], typer.Option("--base", metavar="BASE", help="The base; the pinned one by default.", autocompletion=_base_names),  # noqa: UP045
+    str | None,
+    typer.Option(
+        "--base", metavar="BASE", help="The base; the pinned one by default.", autocompletion=_base_names
+    ),
 ]
 BaseNames = Annotated[
-    Optional[list[str]], typer.Argument(metavar="[BASE]...", help="Bases, by name.", autocompletion=_base_names),  # noqa: UP045
+    list[str] | None,
+    typer.Argument(metavar="[BASE]...", help="Bases, by name.", autocompletion=_base_names),
 ]
 Upto = Annotated[
-    Optional[str], typer.Option("--upto", metavar="ID", help="The patches up to this one.", autocompletion=_patch_names),  # noqa: UP045
+    str | None,
+    typer.Option("--upto", metavar="ID", help="The patches up to this one.", autocompletion=_patch_names),
 ]
 Only = Annotated[
     Optional[list[str]],  # noqa: UP045
-    typer.Option("--only", metavar="ID", help="This patch and what it depends on; may be repeated.", autocompletion=_patch_names),
+    typer.Option(
+        "--only",
+        metavar="ID",
+        help="This patch and what it depends on; may be repeated.",
+        autocompletion=_patch_names,
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide everything, write nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]

@@ -10,7 +10,9 @@ from patchq.commands.context import load
 from patchq.commands.options import BaseName, Json, MaybeCheckoutPath
 
 
-def status(context: typer.Context, path: MaybeCheckoutPath = None, base: BaseName = None, json: Json = False) -> None:
+def status(
+    context: typer.Context, path: MaybeCheckoutPath = None, base: BaseName = None, json: Json = False
+) -> None:
     """Show the series; for a checkout, which base it is on and which patches it has."""
     from patchq.commands.lanes import fitting_lane
     from patchq.engine.apply import load_lane
@@ -40,8 +42,13 @@ def status(context: typer.Context, path: MaybeCheckoutPath = None, base: BaseNam
             verdicts = {s.id: s.verdict for s in lane.stack.steps}
         tree = lane.stack.tree
         document = {
-            "base": lane.base, "match": position.match, "applied": list(position.ids), "head": head.commit,
-            "branch": head.branch, "dirty": list(head.dirty), "own_commits": list(position.extras),
+            "base": lane.base,
+            "match": position.match,
+            "applied": list(position.ids),
+            "head": head.commit,
+            "branch": head.branch,
+            "dirty": list(head.dirty),
+            "own_commits": list(position.extras),
         }
     document["patches"] = [
         {"id": p.id, "title": p.title, "verdict": verdicts.get(p.id), "applied": p.id in document["applied"]}
@@ -51,6 +58,7 @@ def status(context: typer.Context, path: MaybeCheckoutPath = None, base: BaseNam
 
 
 def _show(document: dict[str, Any], path: str | None, tree: str | None, *, json: bool) -> None:
+    from patchq.text import listed
     from patchq.ui.output import print_json, print_line, print_table
 
     if json:
@@ -59,7 +67,9 @@ def _show(document: dict[str, Any], path: str | None, tree: str | None, *, json:
     rows = []
     for patch in document["patches"]:
         verdict = patch["verdict"] or ("not fetched" if path is None else "no body here")
-        rows.append([patch["id"], *([["-", "applied"][patch["applied"]]] if path else []), verdict, patch["title"]])
+        rows.append(
+            [patch["id"], *([["-", "applied"][patch["applied"]]] if path else []), verdict, patch["title"]]
+        )
     print_table(["patch", *(["checkout"] if path else []), "on " + document["base"], "title"], rows)
     if path is None:
         print_line(f"{len(rows)} patches; base {document['base']}")
@@ -68,7 +78,7 @@ def _show(document: dict[str, Any], path: str | None, tree: str | None, *, json:
     where = document["branch"] or f"detached at {document['head'][:12]}"
     print_line(f"{path}: {count}, on {where}")
     if document["dirty"]:
-        print_line(f"not committed: {', '.join(document['dirty'][:5])}{' …' if len(document['dirty']) > 5 else ''}")  # noqa: PLR2004
+        print_line(f"not committed: {listed(document['dirty'])}")
     if document["own_commits"]:
         print_line(f"commits of your own on it: {len(document['own_commits'])}")
     if tree and len(document["applied"]) < len(rows):

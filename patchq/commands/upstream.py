@@ -10,7 +10,9 @@ import typer
 from patchq.commands.context import load
 from patchq.commands.options import BaseNames, Json
 
-app = typer.Typer(help="Bases and their sources: list, fetch, add.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Bases and their sources: list, fetch, add.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command("list")
@@ -26,7 +28,13 @@ def list_(context: typer.Context, json: Json = False) -> None:
     print_table(
         ["base", "role", "tree", "source", "in the store"],
         [
-            [r["name"], r["role"] or "", r["tree"][:12] if r["tree"] else "unverified", r["title"], "yes" if r["present"] else "no"]
+            [
+                r["name"],
+                r["role"] or "",
+                r["tree"][:12] if r["tree"] else "unverified",
+                r["title"],
+                "yes" if r["present"] else "no",
+            ]
             for r in rows
         ],
     )
@@ -64,11 +72,15 @@ def fetch(
 def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="What to call it, such as v0.28.0.")],
-    sdist: Annotated[Optional[str], typer.Option(metavar="VERSION", help="A release on the package index.")] = None,  # noqa: UP045
+    sdist: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="A release on the package index.")
+    ] = None,
     git: Annotated[Optional[str], typer.Option(metavar="URL", help="A git remote; with --rev.")] = None,  # noqa: UP045
-    clone: Annotated[Optional[Path], typer.Option(metavar="DIR", help="A local git clone; with --rev.")] = None,  # noqa: UP045
+    clone: Annotated[Path | None, typer.Option(metavar="DIR", help="A local git clone; with --rev.")] = None,
     directory: Annotated[Optional[Path], typer.Option(metavar="DIR", help="A plain directory.")] = None,  # noqa: UP045
-    rev: Annotated[str, typer.Option(metavar="REV", help="Commit, branch or tag, for --git and --clone.")] = "HEAD",
+    rev: Annotated[
+        str, typer.Option(metavar="REV", help="Commit, branch or tag, for --git and --clone.")
+    ] = "HEAD",
     json: Json = False,
 ) -> None:
     """Fetch a new base, and record its source and tree id in upstream.lock."""
@@ -78,7 +90,9 @@ def add(
     from patchq.upstream.store import Store
 
     series = load(context)
-    series, base = add_base(series, name, make_progress(), sdist=sdist, git=git, clone=clone, directory=directory, rev=rev)
+    series, base = add_base(
+        series, name, make_progress(), sdist=sdist, git=git, clone=clone, directory=directory, rev=rev
+    )
     if json:
         print_json({"bases": [r for r in _rows(series, Store()) if r["name"] == name]})
     else:

@@ -9,7 +9,12 @@ from patchq.commands.options import BaseName, CheckoutPath, Json, Only, Upto
 
 
 def verify(
-    context: typer.Context, path: CheckoutPath, base: BaseName = None, upto: Upto = None, only: Only = None, json: Json = False,
+    context: typer.Context,
+    path: CheckoutPath,
+    base: BaseName = None,
+    upto: Upto = None,
+    only: Only = None,
+    json: Json = False,
 ) -> None:
     """Prove that a checkout is the base plus the patches, and name every file that is not."""
     from patchq.commands.lanes import open_lane
@@ -43,7 +48,11 @@ def verify(
         print_table(["file", "problem"], [[p, w] for p, w in found.wrong])
         print_line(f"{path}: not {lane.base} with {len(ids)} patches: {len(found.wrong)} files differ")
     else:
-        scope = "every tracked file" if found.match == "tree" else f"the {found.checked} files that the patches touch"
-        print_line(f"{path}: ok: {lane.base} with {len(ids)} patches, {scope} as it must be, tree {found.tree}")
+        scope = (
+            "by every tracked file"
+            if found.match == "tree"
+            else f"by the {found.checked} files that the patches touch"
+        )
+        print_line(f"{path}: ok, {scope}: {lane.base} with {len(ids)} patches, tree {found.tree}")
     if found.wrong:
         raise typer.Exit(1)

@@ -15,7 +15,14 @@ from patchq.engine.locate import Position, locate
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
 from patchq.errors import EnvironmentLacksError, InputError, PatchqError, RefusedError
 from patchq.git.checkout import (
-    Checkout, Head, branch_commit, branches_at, elsewhere, open_checkout, read_head, refuse_underway,
+    Checkout,
+    Head,
+    branch_commit,
+    branches_at,
+    elsewhere,
+    open_checkout,
+    read_head,
+    refuse_underway,
 )
 from patchq.git.objects import Objects, read_commit
 from patchq.git.run import GitError, run
@@ -112,7 +119,13 @@ def default_branch(base: str) -> str:
 
 
 def apply_to(
-    checkout: Checkout, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None, *, dry_run: bool,
+    checkout: Checkout,
+    objects: Objects,
+    lane: Lane,
+    ids: Sequence[str],
+    branch: str | None,
+    *,
+    dry_run: bool,
 ) -> Outcome:
     """Bring a checkout to the base plus exactly these patches.
 
@@ -149,8 +162,14 @@ def apply_to(
         switch = Switch(new_token(), head.commit, top, head.ref, target, was, None, tuple(changes))
         switch_checkout(checkout, switch)
     return Outcome(
-        lane.base, position.match, read_commit(objects, top).tree, top, target.removeprefix("refs/heads/"), stack.steps,
-        changed=True, files=tuple(c.path for c in changes),
+        lane.base,
+        position.match,
+        read_commit(objects, top).tree,
+        top,
+        target.removeprefix("refs/heads/"),
+        stack.steps,
+        changed=True,
+        files=tuple(c.path for c in changes),
     )
 
 
@@ -175,18 +194,35 @@ def unapply(checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool) 
     changes = diff_trees(objects, tree, base_tree)
     refuse_in_the_way(checkout, changes, head.dirty)
     if not dry_run:
-        made_here = head.ref is not None and head.ref != new_ref and Record(checkout).origin(head.ref) is not None
+        made_here = (
+            head.ref is not None and head.ref != new_ref and Record(checkout).origin(head.ref) is not None
+        )
         switch = Switch(
-            new_token(), head.commit, base, head.ref, new_ref, base, head.ref if made_here else None, tuple(changes),
+            new_token(),
+            head.commit,
+            base,
+            head.ref,
+            new_ref,
+            base,
+            head.ref if made_here else None,
+            tuple(changes),
         )
         switch_checkout(checkout, switch)
     return Outcome(
-        lane.base, position.match, base_tree, base, new_ref.removeprefix("refs/heads/") if new_ref else None, (),
-        changed=True, files=tuple(c.path for c in changes),
+        lane.base,
+        position.match,
+        base_tree,
+        base,
+        new_ref.removeprefix("refs/heads/") if new_ref else None,
+        (),
+        changed=True,
+        files=tuple(c.path for c in changes),
     )
 
 
-def create_checkout(path: Path, store: Store, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None) -> Outcome:
+def create_checkout(
+    path: Path, store: Store, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None
+) -> Outcome:
     """Make a checkout of the base with these patches; it appears at `path` complete or not at all.
 
     Its base is a commit on a branch named as the base, its patches are commits on `patchq/<base>`; all ids are the
@@ -212,11 +248,21 @@ def create_checkout(path: Path, store: Store, objects: Objects, lane: Lane, ids:
                 shutil.rmtree(draft, ignore_errors=True)
         except (OSError, GitError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.stderr
-            raise EnvironmentLacksError(f"{path} cannot be made: {reason}.", "Make room, or name another place.") from None
+            raise EnvironmentLacksError(
+                f"{path} cannot be made: {reason}.", "Make room, or name another place."
+            ) from None
     checkout = open_checkout(path)
     Record(checkout).remember_origin(f"refs/heads/{name}", f"refs/heads/{lane.base}")
     return Outcome(
-        lane.base, "tree", stack.tree, top, name, stack.steps, changed=True, created=True, files=tuple(sorted(stack.changes)),
+        lane.base,
+        "tree",
+        stack.tree,
+        top,
+        name,
+        stack.steps,
+        changed=True,
+        created=True,
+        files=tuple(sorted(stack.changes)),
     )
 
 
@@ -230,7 +276,9 @@ def _fill(draft: Path, store: Store, objects: Objects, lane: Lane, branch: str, 
     run(["read-tree", "--reset", "-u", top], cwd=draft, config=["core.autocrlf=false"])
 
 
-def _where_to_build(checkout: Checkout, head: Head, position: Position, stack: Stack) -> tuple[str, tuple[Step, ...]]:
+def _where_to_build(
+    checkout: Checkout, head: Head, position: Position, stack: Stack
+) -> tuple[str, tuple[Step, ...]]:
     """The commit to build on, and the steps still to make there."""
     have = len(position.ids)
     if stack.ids[:have] == position.ids:
@@ -251,7 +299,8 @@ def _own_commits(checkout: Checkout, position: Position) -> RefusedError:
 def _refuse_unmerged(checkout: Checkout, head: Head) -> None:
     if head.unmerged:
         raise RefusedError(
-            f"{checkout.top} has files in conflict: {', '.join(head.unmerged[:5])}.", "Resolve or abort the merge first.",
+            f"{checkout.top} has files in conflict: {', '.join(head.unmerged[:5])}.",
+            "Resolve or abort the merge first.",
             files=head.unmerged,
         )
 
@@ -263,12 +312,20 @@ def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, he
         raise InputError(f"{name!r} is not a name for a branch.", "Choose another with --branch.")
     other = elsewhere(checkout, ref)
     if other is not None:
-        raise RefusedError(f"the branch {name} is checked out in {other}.", "Use that one, or choose another: --branch.")
+        raise RefusedError(
+            f"the branch {name} is checked out in {other}.", "Use that one, or choose another: --branch."
+        )
     tip = branch_commit(checkout, ref)
     if tip is None or tip in {head.commit, top}:
-        if tip == head.commit and ref == head.ref and Record(checkout).origin(ref) is None and not name.startswith("patchq/"):
+        if (
+            tip == head.commit
+            and ref == head.ref
+            and Record(checkout).origin(ref) is None
+            and not name.startswith("patchq/")
+        ):
             raise RefusedError(
-                f"{name} is a branch of your own, and patchq does not move those.", "Choose another with --branch.",
+                f"{name} is a branch of your own, and patchq does not move those.",
+                "Choose another with --branch.",
             )
         return
     with contextlib.suppress(PatchqError, KeyError):
@@ -276,7 +333,8 @@ def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, he
         if position.ids and not position.extras and position.base_commit is not None:
             return
     raise RefusedError(
-        f"the branch {name} holds commits that the series does not.", "Rename it (git branch -m), or choose another: --branch.",
+        f"the branch {name} holds commits that the series does not.",
+        "Rename it (git branch -m), or choose another: --branch.",
     )
 
 
@@ -305,5 +363,6 @@ def _flush(checkout: Checkout, objects: Objects) -> None:
         objects.flush(checkout.common_dir)
     except GitError as error:
         raise EnvironmentLacksError(
-            f"{checkout.top} cannot be written: {error.stderr}.", "Make it writable, or make room; nothing was changed.",
+            f"{checkout.top} cannot be written: {error.stderr}.",
+            "Make it writable, or make room; nothing was changed.",
         ) from None

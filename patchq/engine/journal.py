@@ -44,7 +44,9 @@ class Record:
         try:
             return Switch.from_dict(json.loads(self._journal.read_bytes()))
         except (ValueError, TypeError, KeyError):
-            raise InputError(f"{self._journal} is damaged.", "Look at git status in the checkout, then delete that file.") from None
+            raise InputError(
+                f"{self._journal} is damaged.", "Look at git status in the checkout, then delete that file."
+            ) from None
 
     def begin(self, switch: Switch) -> None:
         """Write down a switch before the first file is touched."""

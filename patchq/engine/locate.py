@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from patchq.engine.stack import Stack, build_stack
 from patchq.errors import PatchqError, RefusedError
 from patchq.git.objects import Commit, Entry, Objects, read_commit
+from patchq.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,8 +76,21 @@ def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> 
     if base_commit is None:
         extras = ["commits that hold the patches under other titles"] if ids else []
     tree = read_commit(objects, head).tree
-    expected = build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids]).tree if ids else lane.base_tree
+    expected = (
+        build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids]).tree
+        if ids
+        else lane.base_tree
+    )
     return Position("tree" if tree == expected else "blobs", ids, base_commit, tuple(extras))
+
+
+def base_commit_of(objects: Objects, head: str, lane: Stack) -> str | None:
+    """The first commit from `head` down whose files are the base's, as far as the lane touches them; None where none is."""
+    paths = sorted(lane.changes)
+    base = _print(objects, lane.base_tree, paths)
+    return next(
+        (c for c, commit in _history(objects, head) if _print(objects, commit.tree, paths) == base), None
+    )
 
 
 def _print(objects: Objects, tree: str, paths: Sequence[str]) -> Print:
@@ -100,7 +114,7 @@ def _history(objects: Objects, head: str) -> Iterator[tuple[str, Commit]]:
 def _prefixes(lane: Stack, base: Print, seen: Print) -> tuple[str, ...] | None:
     """The longest beginning of the lane after which the files are as seen, or None."""
     state: Print = dict(base)
-    found = () if state == seen else None
+    found: tuple[str, ...] | None = () if state == seen else None
     for number, step in enumerate(lane.steps, start=1):
         state.update(step.changes)
         if state == seen:
@@ -121,10 +135,11 @@ def _other_files(lane: Stack, base: Print, seen: Mapping[str, Entry | None]) -> 
     for step in lane.steps:
         for path, entry in step.changes.items():
             known[path].add(entry)
-    strange = [p for p, e in seen.items() if e not in known[p]] or [p for p, e in seen.items() if e != base[p]]
-    shown = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")  # noqa: PLR2004
+    strange = [p for p, e in seen.items() if e not in known[p]] or [
+        p for p, e in seen.items() if e != base[p]
+    ]
     return RefusedError(
-        f"{shown} is neither as in the base nor as the patches leave it.",
+        f"{listed(strange)} is neither as in the base nor as the patches leave it.",
         "Check out the base (or drop your changes to these files), or name another base with --base.",
         files=tuple(strange),
     )

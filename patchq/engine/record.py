@@ -34,7 +34,9 @@ class Recorded:
     written: tuple[str, ...]
 
 
-def bodies_from_commits(series: Series, base: str, objects: Objects, git_dir: Path, head: str, base_tree: str) -> list[Body]:
+def bodies_from_commits(
+    series: Series, base: str, objects: Objects, git_dir: Path, head: str, base_tree: str
+) -> list[Body]:
     """The bodies of the commits between a base and `head`, each for the patch whose title it has.
 
     Args:
@@ -59,7 +61,9 @@ def bodies_from_commits(series: Series, base: str, objects: Objects, git_dir: Pa
                 "Give it a directory with a patch.yaml of that title, or reword the commit.",
             )
         if patch in found:
-            raise RefusedError(f"two commits have the title of {patch}.", "Squash them: one patch is one commit.")
+            raise RefusedError(
+                f"two commits have the title of {patch}.", "Squash them: one patch is one commit."
+            )
         where = f"series/{patch}/{base}.patch"
         diff = diff_trees(git_dir, parent.tree, commit.tree)
         found[patch] = Body(patch, where, format_mail(commit.author, commit.message, diff, where))
@@ -67,17 +71,21 @@ def bodies_from_commits(series: Series, base: str, objects: Objects, git_dir: Pa
     wanted = [p.id for p in series.patches]
     missing = [i for i in wanted if i not in found]
     if missing:
-        raise RefusedError(f"no commit has the title of {', '.join(missing)}.", "Commit each patch, titled as in its patch.yaml.")
+        raise RefusedError(
+            f"no commit has the title of {', '.join(missing)}.",
+            "Commit each patch, titled as in its patch.yaml.",
+        )
     if order[::-1] != wanted:
         raise RefusedError(
-            f"the commits stand in another order than the series ({', '.join(order[::-1])}).", "Reorder them (git rebase -i).",
+            f"the commits stand in another order than the series ({', '.join(order[::-1])}).",
+            "Reorder them (git rebase -i).",
         )
     return [found[i] for i in wanted]
 
 
 def _stack_commits(objects: Objects, head: str, base_tree: str, base: str) -> list[tuple[Commit, Commit]]:
     """The commits above the base, top first, each with its parent."""
-    found = []
+    found: list[tuple[Commit, Commit]] = []
     commit = read_commit(objects, head)
     for _ in range(MAX_COMMITS):
         if commit.tree == base_tree:
@@ -88,7 +96,8 @@ def _stack_commits(objects: Objects, head: str, base_tree: str, base: str) -> li
         found.append((commit, parent))
         commit = parent
     raise RefusedError(
-        f"the tree of {base} is not under HEAD.", "Commit the patches on a checkout made with patchq apply --create.",
+        f"the tree of {base} is not under HEAD.",
+        "Commit the patches on a checkout made with patchq apply --create.",
     )
 
 

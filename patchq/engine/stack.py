@@ -83,7 +83,9 @@ class StepRefusedError(RefusedError):
         self.verdict: Verdict = "missing" if error.missing else "conflict"
 
 
-def build_stack(objects: Objects, base_tree: str, bodies: Iterable[Body], locked: Mapping[str, str] | None = None) -> Stack:
+def build_stack(
+    objects: Objects, base_tree: str, bodies: Iterable[Body], locked: Mapping[str, str] | None = None
+) -> Stack:
     """Apply bodies in order to a base, in memory.
 
     Args:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.apply import substack
+from patchq.engine.locate import base_commit_of
 from patchq.git.checkout import hash_files, read_head
 from patchq.git.objects import read_commit
 from patchq.git.switch import Change, diff_trees
@@ -59,7 +60,10 @@ def verify_checkout(checkout: Checkout, objects: Objects, lane: Lane, ids: Seque
     tree = read_commit(objects, head.commit).tree
     stack = substack(objects, lane, tuple(ids))
     paths = set(lane.stack.changes)
-    whole = tree == stack.tree or _stands_on_tree(objects, head.commit, lane)
+    base = base_commit_of(objects, head.commit, lane.stack)
+    whole = tree == stack.tree or (
+        base is not None and read_commit(objects, base).tree == lane.stack.base_tree
+    )
     wrong: dict[str, str] = {}
     for change in diff_trees(objects, stack.tree, tree):
         if whole or change.path in paths:
@@ -79,16 +83,3 @@ def verify_checkout(checkout: Checkout, objects: Objects, lane: Lane, ids: Seque
 
 def _problem(change: Change) -> str:
     return "missing" if change.new is None else "extra" if change.old is None else "differs"
-
-
-def _stands_on_tree(objects: Objects, head: str, lane: Lane) -> bool:
-    """Whether the base's very tree is under the commit, within as many commits as the lane has patches."""
-    at = head
-    for _ in range(len(lane.stack.steps) + 1):
-        commit = read_commit(objects, at)
-        if commit.tree == lane.stack.base_tree:
-            return True
-        if not commit.parents:
-            return False
-        at = commit.parents[0]
-    return False

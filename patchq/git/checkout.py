@@ -53,14 +53,28 @@ class Checkout:
         """Where its objects are."""
         return self.common_dir / "objects"
 
-    def run(self, args: Sequence[str], *, stdin: bytes | None = None, index: Path | None = None, check: bool = True) -> bytes:
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        index: Path | None = None,
+        check: bool = True,
+    ) -> bytes:
         """Run a git command in it; `index` stands in for its index file.
 
         Raises:
             GitError: the command failed.
         """
         env = {"GIT_INDEX_FILE": str(index)} if index else None
-        return run(args, cwd=self.top, stdin=stdin, env=env, config=(*self.config, "protocol.allow=never"), check=check)
+        return run(
+            args,
+            cwd=self.top,
+            stdin=stdin,
+            env=env,
+            config=(*self.config, "protocol.allow=never"),
+            check=check,
+        )
 
     def objects(self, *alternates: Path) -> Objects:
         """Its objects, with those of other repositories where named."""
@@ -97,11 +111,19 @@ def open_checkout(path: Path) -> Checkout:
     """
     make = "Name the top directory of a vLLM git clone, or make a checkout with patchq apply --create."
     if not path.exists():
-        raise InputError(f"{path} does not exist.", "Name a vLLM git clone, or make a checkout: add --create.")
+        raise InputError(
+            f"{path} does not exist.", "Name a vLLM git clone, or make a checkout: add --create."
+        )
     if not path.is_dir():
         raise InputError(f"{path} is not a directory.", make)
     safe: tuple[str, ...] = ()
-    asked = ["--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir", "--show-object-format"]
+    asked = [
+        "--is-bare-repository",
+        "--is-inside-work-tree",
+        "--absolute-git-dir",
+        "--git-common-dir",
+        "--show-object-format",
+    ]
     try:
         try:
             said = run(["rev-parse", *asked], cwd=path)
@@ -124,7 +146,9 @@ def open_checkout(path: Path) -> Checkout:
         raise InputError(f"{path} uses {object_format} object ids, and upstream's are sha1.", make)
     top = Path(os.fsdecode(run(["rev-parse", "--show-toplevel"], cwd=path, config=safe)).rstrip("\n"))
     if top != path.resolve():
-        raise InputError(f"{path} is a directory inside the repository {top}, not a checkout of its own.", make)
+        raise InputError(
+            f"{path} is a directory inside the repository {top}, not a checkout of its own.", make
+        )
     settings = _user_settings(path)
     config = [*safe, *(f"{k}={settings[k]}" for k in _WORKTREE_SETTINGS if k in settings)]
     for name in {k.rpartition(".")[0] for k in settings if k.startswith("filter.")}:
@@ -148,10 +172,20 @@ def read_head(checkout: Checkout) -> Head:
     """
     try:
         said = checkout.run(
-            ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"],
+            [
+                "status",
+                "--porcelain=v2",
+                "--branch",
+                "-z",
+                "--untracked-files=no",
+                "--ignore-submodules=all",
+                "--no-renames",
+            ],
         )
     except GitError as error:
-        raise RefusedError(f"{checkout.top}: git status fails: {error.stderr}.", "Mend the repository first.") from None
+        raise RefusedError(
+            f"{checkout.top}: git status fails: {error.stderr}.", "Mend the repository first."
+        ) from None
     commit, ref = "", None
     dirty: list[str] = []
     unmerged: list[str] = []
@@ -177,7 +211,9 @@ def refuse_underway(checkout: Checkout) -> None:
     """
     for name, what in UNDERWAY.items():
         if (checkout.git_dir / name).exists():
-            raise RefusedError(f"{what} is under way in {checkout.top}.", "Finish or abort it with git, then run this again.")
+            raise RefusedError(
+                f"{what} is under way in {checkout.top}.", "Finish or abort it with git, then run this again."
+            )
 
 
 def branch_commit(checkout: Checkout, ref: str) -> str | None:
@@ -188,7 +224,11 @@ def branch_commit(checkout: Checkout, ref: str) -> str | None:
 
 def branches_at(checkout: Checkout, commit: str) -> list[str]:
     """The local branches, in full, whose tip is a commit."""
-    return checkout.run(["for-each-ref", "--format=%(refname)", "--points-at", commit, "refs/heads/"]).decode().split()
+    return (
+        checkout.run(["for-each-ref", "--format=%(refname)", "--points-at", commit, "refs/heads/"])
+        .decode()
+        .split()
+    )
 
 
 def elsewhere(checkout: Checkout, ref: str) -> Path | None:
@@ -213,10 +253,18 @@ def hash_files(checkout: Checkout, paths: Iterable[str]) -> dict[str, str | None
         left_out = {line[2:] for line in said if line.startswith("S ")}
     asked = [p for p in paths if p not in left_out]
     found: dict[str, str | None] = dict.fromkeys(asked)
-    plain = [p for p in asked if (checkout.top / p).is_file() and not (checkout.top / p).is_symlink() and "\n" not in p]
+    plain = [
+        p
+        for p in asked
+        if (checkout.top / p).is_file() and not (checkout.top / p).is_symlink() and "\n" not in p
+    ]
     if plain:
         fed = os.fsencode("".join(f"{p}\n" for p in plain))
-        found.update(zip(plain, checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().split(), strict=True))
+        found.update(
+            zip(
+                plain, checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().split(), strict=True
+            )
+        )
     for path in asked:
         if (checkout.top / path).is_symlink():
             found[path] = object_id("blob", os.fsencode((checkout.top / path).readlink()))
@@ -235,7 +283,11 @@ def _user_settings(path: Path) -> dict[str, str]:
     """The user's settings that decide what files in a work tree look like, lower-cased names."""
     pattern = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|sparsecheckout)|filter\..*)$"
     done = subprocess.run(
-        ["git", "config", "-z", "--get-regexp", pattern], cwd=path, env=_user_environment(), capture_output=True, check=False,
+        ["git", "config", "-z", "--get-regexp", pattern],
+        cwd=path,
+        env=_user_environment(),
+        capture_output=True,
+        check=False,
     )
     settings = {}
     for item in os.fsdecode(done.stdout).split("\0"):
@@ -249,6 +301,8 @@ def _user_trusts(path: Path) -> bool:
     """Whether the user's own configuration lists the path as a safe directory."""
     done = subprocess.run(
         ["git", "config", "--global", "-z", "--get-all", "safe.directory"],
-        env=_user_environment(), capture_output=True, check=False,
+        env=_user_environment(),
+        capture_output=True,
+        check=False,
     )
     return bool({"*", str(path.resolve())} & set(os.fsdecode(done.stdout).split("\0")))

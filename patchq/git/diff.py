@@ -121,7 +121,9 @@ class _Reader:
         self.at += 1
         return line
 
-    def fail(self, what: str, remedy: str = "Write the patch anew from its commit: patchq refresh.") -> InputError:
+    def fail(
+        self, what: str, remedy: str = "Write the patch anew from its commit: patchq refresh."
+    ) -> InputError:
         return InputError(f"{self.where}:{self.number}: {what}.", remedy)
 
 
@@ -148,9 +150,11 @@ def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange
     while (line := reader.peek()) is not None:
         if line.startswith(b"diff --git "):
             changes.append(_file_change(reader))
-        elif not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]):
-            break
-        elif line.startswith(b"-- ") or line == b"--\n":
+        elif (
+            (not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]))
+            or line.startswith(b"-- ")
+            or line == b"--\n"
+        ):
             break
         else:
             raise reader.fail(f"{_shown(line)} is neither a hunk line nor the start of a file's diff")
@@ -205,7 +209,9 @@ def _file_change(reader: _Reader) -> FileChange:
             reader.take()
             break
         elif text.startswith(b"Binary files "):
-            raise reader.fail("a binary file is named but its content is left out", "Write it with `git diff --binary`.")
+            raise reader.fail(
+                "a binary file is named but its content is left out", "Write it with `git diff --binary`."
+            )
         else:
             break
         reader.take()
@@ -232,7 +238,9 @@ def _hunks(reader: _Reader) -> list[Hunk]:
     return hunks
 
 
-def _hunk(reader: _Reader, start: int, old_start: int, new_start: int, heading: bytes, counts: list[int]) -> Hunk:
+def _hunk(
+    reader: _Reader, start: int, old_start: int, new_start: int, heading: bytes, counts: list[int]
+) -> Hunk:
     old: list[bytes] = []
     new: list[bytes] = []
     leading = trailing = 0
@@ -254,14 +262,18 @@ def _hunk(reader: _Reader, start: int, old_start: int, new_start: int, heading: 
         elif mark in b"+-" and mark:
             changed, trailing = True, 0
         else:
-            raise reader.fail(f"{_shown(line)} stands inside the hunk of line {start}, whose counts promise more lines")
+            raise reader.fail(
+                f"{_shown(line)} stands inside the hunk of line {start}, whose counts promise more lines"
+            )
         reader.take()
         following = reader.peek()
         if following is not None and following.startswith(b"\\"):
             reader.take()
             text = text.removesuffix(b"\n")
         elif not text.endswith(b"\n"):
-            raise reader.fail("the patch ends inside a line", "The file is truncated; write it anew from its commit.")
+            raise reader.fail(
+                "the patch ends inside a line", "The file is truncated; write it anew from its commit."
+            )
         if mark in b" -":
             old.append(text)
         if mark in b" +":
@@ -370,15 +382,22 @@ def check_path(path: str, where: str) -> None:
         InputError: the path is absolute, has `.`, `..` or `.git` in it, or is empty somewhere.
     """
     parts = path.split("/")
-    bad = any(p in {"", ".", ".."} or p.lower().rstrip(". ") in {".git", "git~1"} for p in parts) or "\0" in path
+    bad = (
+        any(p in {"", ".", ".."} or p.lower().rstrip(". ") in {".git", "git~1"} for p in parts)
+        or "\0" in path
+    )
     if bad:
-        raise InputError(f"{where}: the path {path!r} is not a file inside the tree.", "Do not use this patch.")
+        raise InputError(
+            f"{where}: the path {path!r} is not a file inside the tree.", "Do not use this patch."
+        )
 
 
 def _mode(reader: _Reader, text: bytes) -> int:
     word = text.rsplit(b" ", 1)[1]
     if not re.fullmatch(rb"100644|100755|120000|160000|100664", word):
-        raise reader.fail(f"{word.decode('latin-1')} is not a file mode; allowed are 100644, 100755, 120000, 160000")
+        raise reader.fail(
+            f"{word.decode('latin-1')} is not a file mode; allowed are 100644, 100755, 120000, 160000"
+        )
     return REGULAR if word == b"100664" else int(word, 8)
 
 

@@ -79,7 +79,9 @@ def parse_mail(data: bytes, where: str) -> MailPatch:
     if data.startswith(b"\xef\xbb\xbf"):
         raise InputError(f"{where}:1: the file begins with a byte order mark.", "Save it again without one.")
     if re.match(rb"\s*<(?:!doctype|html)", data[:200], re.IGNORECASE):
-        raise InputError(f"{where}:1: this is an HTML page, not a patch.", "Fetch the raw patch and save that.")
+        raise InputError(
+            f"{where}:1: this is an HTML page, not a patch.", "Fetch the raw patch and save that."
+        )
     if not data.startswith(b"From "):
         raise InputError(
             f"{where}:1: the file does not begin with `From `, as a mailed patch does.",
@@ -87,15 +89,21 @@ def parse_mail(data: bytes, where: str) -> MailPatch:
         )
     head, blank, rest = data.partition(b"\n\n")
     if not blank:
-        raise InputError(f"{where}:1: there is no empty line after the mail headers.", "The file is truncated.")
+        raise InputError(
+            f"{where}:1: there is no empty line after the mail headers.", "The file is truncated."
+        )
     headers = _headers(head.split(b"\n")[1:], where)
     encoding = headers.get("content-transfer-encoding", b"8bit").strip().lower()
     if encoding not in {b"8bit", b"7bit", b"binary"}:
-        raise InputError(f"{where}: a {encoding.decode('latin-1')} mail body is not supported.", "Save it as 8bit.")
+        raise InputError(
+            f"{where}: a {encoding.decode('latin-1')} mail body is not supported.", "Save it as 8bit."
+        )
     body, diff = _split_body(rest)
     for name in ("from", "date", "subject"):
         if name not in headers:
-            raise InputError(f"{where}:1: the mail has no {name.title()} header.", "Write it with patchq refresh.")
+            raise InputError(
+                f"{where}:1: the mail has no {name.title()} header.", "Write it with patchq refresh."
+            )
     subject = re.sub(r"^\[PATCH[^]]*\] *", "", _decode(headers["subject"]))
     title = " ".join(subject.split("\n"))
     text = body.decode("utf-8", "surrogateescape").strip("\n")
@@ -128,10 +136,13 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
                 "Indent that line by a space.",
             )
     if not title or title != title.strip() or re.match(r"\[PATCH", title):
-        raise InputError(f"{where}: {title!r} is not a title that `git am` keeps.", "Reword the commit's first line.")
+        raise InputError(
+            f"{where}: {title!r} is not a title that `git am` keeps.", "Reword the commit's first line."
+        )
     when = datetime.datetime.fromtimestamp(author.seconds, _zone(author.zone))
     head = [
-        b"From: %s <%s>" % (_encode(author.name, quote=True), author.email.encode("utf-8", "surrogateescape")),
+        b"From: %s <%s>"
+        % (_encode(author.name, quote=True), author.email.encode("utf-8", "surrogateescape")),
         b"Date: " + email.utils.format_datetime(when).encode(),
         b"Subject: " + _encode(title),
     ]
@@ -167,7 +178,9 @@ def _headers(lines: list[bytes], where: str) -> dict[str, bytes]:
         key, colon, value = line.partition(b":")
         name = key.decode("latin-1").strip().lower()
         if not colon or not re.fullmatch(r"[!-9;-~]+", key.decode("latin-1")):
-            raise InputError(f"{where}:{number}: this is not a mail header.", "Write the patch with patchq refresh.")
+            raise InputError(
+                f"{where}:{number}: this is not a mail header.", "Write the patch with patchq refresh."
+            )
         headers.setdefault(name, value.strip())
     return headers
 
@@ -185,7 +198,9 @@ def _author(headers: dict[str, bytes], where: str) -> Identity:
     raw = headers["from"].replace(b"\n", b"")
     match = re.match(rb"\s*(.*?)\s*<([^<>]*)>\s*$", raw)
     if match is None:
-        raise InputError(f"{where}:2: `From:` does not read `Name <mail>`.", "Write the patch with patchq refresh.")
+        raise InputError(
+            f"{where}:2: `From:` does not read `Name <mail>`.", "Write the patch with patchq refresh."
+        )
     name = match[1].decode("utf-8", "surrogateescape")
     if name.startswith('"') and name.endswith('"') and len(name) > 1:
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
@@ -195,8 +210,12 @@ def _author(headers: dict[str, bytes], where: str) -> Identity:
     minutes = (parsed[9] or 0) // 60
     sign = "-" if minutes < 0 else "+"
     zone = f"{sign}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
-    return Identity(_decode(name.encode("utf-8", "surrogateescape")), match[2].decode("utf-8", "surrogateescape"),
-                    email.utils.mktime_tz(parsed), zone)
+    return Identity(
+        _decode(name.encode("utf-8", "surrogateescape")),
+        match[2].decode("utf-8", "surrogateescape"),
+        email.utils.mktime_tz(parsed),
+        zone,
+    )
 
 
 def _zone(zone: str) -> datetime.timezone:

@@ -80,12 +80,14 @@ class Objects:
             alternates: object directories (`.../objects`) of others that may be read as well.
         """
         self.git_dir = git_dir
-        self._env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))} if alternates else {}
+        self._env = (
+            {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))} if alternates else {}
+        )
         self._new: dict[str, tuple[str, bytes]] = {}
         self._trees: dict[str, dict[bytes, Entry]] = {EMPTY_TREE: {}}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Objects:
+    def __enter__(self) -> Objects:  # noqa: PYI034
         """Nothing starts until the first read."""
         return self
 
@@ -256,7 +258,11 @@ class Objects:
             pack.append(byte)
             pack += zlib.compress(data, 1)
         pack += hashlib.sha1(pack, usedforsecurity=False).digest()
-        command = ["unpack-objects", "-q"] if len(self._new) <= UNPACK_LIMIT else ["index-pack", "--stdin", "--fix-thin"]
+        command = (
+            ["unpack-objects", "-q"]
+            if len(self._new) <= UNPACK_LIMIT
+            else ["index-pack", "--stdin", "--fix-thin"]
+        )
         run(command, stdin=bytes(pack), env={"GIT_DIR": str(git_dir)})
         return len(self._new)
 
@@ -336,7 +342,9 @@ def _text(data: bytes, encoding: str = "utf-8") -> str:
 def resolve(git_dir: Path, revision: str) -> str | None:
     """The commit that a revision names in a repository, or None."""
     try:
-        found = run(["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], cwd=git_dir)
+        found = run(
+            ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], cwd=git_dir
+        )
     except GitError:
         return None
     return found.decode().strip() or None

@@ -101,31 +101,41 @@ def _check_preimage(objects: Objects, tree: str, change: FileChange, old: Entry 
     if change.old_path is None:
         if objects.lookup(tree, change.path) is not None:
             raise HunkRefusedError(
-                f"{at}: the patch adds {change.path}, which is there already.", "See what put it there.", change.path,
+                f"{at}: the patch adds {change.path}, which is there already.",
+                "See what put it there.",
+                change.path,
                 missing=True,
             )
         return
     if old is None or old.mode == DIRECTORY:
         raise HunkRefusedError(
-            f"{at}: {change.old_path} is not in the tree.", "It was moved or deleted there; port the patch.",
-            change.old_path, missing=True,
+            f"{at}: {change.old_path} is not in the tree.",
+            "It was moved or deleted there; port the patch.",
+            change.old_path,
+            missing=True,
         )
     if change.old_mode is not None and change.old_mode != old.mode:
         raise HunkRefusedError(
             f"{at}: {change.old_path} has mode {old.mode:o}, the patch expects {change.old_mode:o}.",
-            "Port the patch to this base.", change.old_path,
+            "Port the patch to this base.",
+            change.old_path,
         )
     if change.new_path is None and not _same(change.old_oid, old.oid):
         _apply_hunks(objects.blob(old.oid), change, where)
 
 
 def _postimage(
-    objects: Objects, change: FileChange, old: Entry | None, where: str,
+    objects: Objects,
+    change: FileChange,
+    old: Entry | None,
+    where: str,
 ) -> tuple[Entry, list[Offset]]:
     mode = change.new_mode or (old.mode if old else REGULAR)
     at = f"{where}:{change.line}"
     if mode == SUBMODULE or (old and old.mode == SUBMODULE):
-        raise HunkRefusedError(f"{at}: {change.path} is a submodule.", "patchq carries files only.", change.path)
+        raise HunkRefusedError(
+            f"{at}: {change.path} is a submodule.", "patchq carries files only.", change.path
+        )
     if not change.hunks and change.binary is None:
         return Entry(mode, old.oid if old else objects.put("blob", b"")), []
     known = old is not None and _same(change.old_oid, old.oid)
@@ -137,20 +147,28 @@ def _postimage(
         if old is not None and not known:
             raise HunkRefusedError(
                 f"{at}: the binary file {change.path} is not the one that the patch was made from.",
-                "Port the patch to this base.", change.path,
+                "Port the patch to this base.",
+                change.path,
             )
         try:
-            after = change.binary.data if change.binary.kind == "literal" else apply_delta(before, change.binary.data)
+            after = (
+                change.binary.data
+                if change.binary.kind == "literal"
+                else apply_delta(before, change.binary.data)
+            )
         except ValueError as error:
             raise HunkRefusedError(
-                f"{at}: the binary patch of {change.path} is broken: {error}.", "Write the patch anew.", change.path,
+                f"{at}: the binary patch of {change.path} is broken: {error}.",
+                "Write the patch anew.",
+                change.path,
             ) from None
     else:
         after, moved = _apply_hunks(before, change, where)
     if (known or old is None) and change.new_oid and not _same(change.new_oid, object_id("blob", after)):
         raise HunkRefusedError(
             f"{at}: applied to the very file it names, the patch of {change.path} does not give the result it names.",
-            "Its text was edited by hand; write it anew from its commit: patchq refresh.", change.path,
+            "Its text was edited by hand; write it anew from its commit: patchq refresh.",
+            change.path,
         )
     return Entry(mode, objects.put("blob", after)), moved
 
@@ -183,7 +201,8 @@ def _apply_hunks(before: bytes, change: FileChange, where: str) -> tuple[bytes, 
     for text in out[:-1]:
         if not text.endswith(b"\n"):
             raise HunkRefusedError(
-                f"{where}:{change.line}: the hunks of {change.path} would join two lines.", "Port the patch.",
+                f"{where}:{change.line}: the hunks of {change.path} would join two lines.",
+                "Port the patch.",
                 change.path,
             )
     return b"".join(out), moved
@@ -214,7 +233,9 @@ def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> in
     if len(named) == 1:
         return named[0]
     if named:
-        return f"matches at lines {', '.join(str(i + 1) for i in named[:4])}: which one is meant cannot be told"
+        return (
+            f"matches at lines {', '.join(str(i + 1) for i in named[:4])}: which one is meant cannot be told"
+        )
     if places:
         above = hunk.heading.decode("utf-8", "replace")
         return f"matches at line {places[0] + 1} only, which is not in {above!r}"
@@ -227,9 +248,9 @@ def _occurrences(lines: Sequence[bytes], block: Sequence[bytes], floor: int) -> 
     found = []
     for at, line in enumerate(lines):
         first = at - rarest
-        if line == wanted and first >= floor and first + size <= len(lines):
-            if tuple(lines[first : first + size]) == tuple(block):
-                found.append(first)
+        fits = line == wanted and first >= floor and first + size <= len(lines)
+        if fits and tuple(lines[first : first + size]) == tuple(block):
+            found.append(first)
     return found
 
 
@@ -246,7 +267,9 @@ def _difference(lines: Sequence[bytes], hunk: Hunk, expected: int) -> str:
     for i, text in enumerate(hunk.old):
         have = lines[expected + i] if 0 <= expected + i < len(lines) else None
         if have != text:
-            shown = "the end of the file" if have is None else repr(have.decode("utf-8", "replace").strip()[:60])
+            shown = (
+                "the end of the file" if have is None else repr(have.decode("utf-8", "replace").strip()[:60])
+            )
             want = repr(text.decode("utf-8", "replace").strip()[:60])
             return f"expects {want} at line {expected + i + 1} and finds {shown}"
     return "stands nowhere in the file"

@@ -35,13 +35,21 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
     class Reports(gitpython.RemoteProgress):
         seen = 0
 
-        def update(self, op_code: int, cur_count: str | float, max_count: str | float | None = None, message: str = "") -> None:
+        def update(
+            self,
+            op_code: int,
+            cur_count: str | float,
+            max_count: str | float | None = None,
+            message: str = "",
+        ) -> None:
             if op_code & self.OP_MASK == self.RECEIVING:
                 step(int(cur_count) - self.seen)
                 self.seen = int(cur_count)
 
     if revision.startswith("-") or url.startswith("-") or "::" in url:
-        raise InputError(f"{url!r} at {revision!r} is not a git source.", "Use a plain url and a commit, branch or tag.")
+        raise InputError(
+            f"{url!r} at {revision!r} is not a git source.", "Use a plain url and a commit, branch or tag."
+        )
     incoming = f"refs/patchq/incoming/{os.getpid()}"
     repo = gitpython.Repo(git_dir)
     repo.git.update_environment(**clean_environment())
@@ -49,17 +57,25 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
     remote = gitpython.Remote(repo, url)
     try:
         remote.fetch(
-            f"+{revision}:{incoming}", progress=Reports(), depth=1, no_tags=True,
+            f"+{revision}:{incoming}",
+            progress=Reports(),
+            depth=1,
+            no_tags=True,
         )
     except gitpython.GitCommandError as error:
         said = (error.stderr or "").strip().strip("'").replace("stderr: '", "").strip().split("\n")[-1]
         if "couldn't find remote ref" in str(error) or "not our ref" in str(error):
-            raise InputError(f"{url} has no {revision!r}.", "Name a commit, branch or tag of that remote.") from None
+            raise InputError(
+                f"{url} has no {revision!r}.", "Name a commit, branch or tag of that remote."
+            ) from None
         raise EnvironmentLacksError(
-            f"{revision[:12]} cannot be fetched from {url}: {said}.", "Check the network and the url, then run this again.",
+            f"{revision[:12]} cannot be fetched from {url}: {said}.",
+            "Check the network and the url, then run this again.",
         ) from None
     commit = resolve(git_dir, incoming)
     run(["update-ref", "-d", incoming], cwd=git_dir)
     if commit is None:
-        raise InputError(f"{url} at {revision!r} is not a commit.", "Name a commit, branch or tag of that remote.")
+        raise InputError(
+            f"{url} at {revision!r} is not a commit.", "Name a commit, branch or tag of that remote."
+        )
     return commit

@@ -172,4 +172,6 @@ def require_git() -> None:
     """
     if git_version() < OLDEST_GIT:
         have, want = (".".join(map(str, v)) for v in (git_version(), OLDEST_GIT))
-        raise EnvironmentLacksError(f"git {have} is too old.", f"Install git {want} or newer and run this again.")
+        raise EnvironmentLacksError(
+            f"git {have} is too old.", f"Install git {want} or newer and run this again."
+        )

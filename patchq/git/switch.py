@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.git.objects import DIRECTORY, EXECUTABLE, SUBMODULE, SYMLINK, ZERO_OID, Entry, Objects
 from patchq.git.run import GitError, clean_environment, git_command
+from patchq.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,18 +113,24 @@ def refuse_in_the_way(checkout: Checkout, changes: Iterable[Change], dirty: Iter
     edited = sorted(set(dirty) & set(changed))
     if edited:
         raise RefusedError(
-            f"{_some(edited)} in {checkout.top} has changes that are not committed.",
-            "Commit or stash them (git stash), then run this again; nothing was changed.", files=tuple(edited),
+            f"{listed(edited)} in {checkout.top} has changes that are not committed.",
+            "Commit or stash them (git stash), then run this again; nothing was changed.",
+            files=tuple(edited),
         )
-    blocked = sorted({b for c in changed.values() if c.new is not None for b in [_blocker(checkout, c, changed)] if b})
+    blocked = sorted(
+        {b for c in changed.values() if c.new is not None for b in [_blocker(checkout, c, changed)] if b}
+    )
     if blocked:
         raise RefusedError(
-            f"{_some(blocked)} in {checkout.top} is not tracked and stands where the patches put a file.",
-            "Move it away, then run this again; nothing was changed.", files=tuple(blocked),
+            f"{listed(blocked)} in {checkout.top} is not tracked and stands where the patches put a file.",
+            "Move it away, then run this again; nothing was changed.",
+            files=tuple(blocked),
         )
     modules = [c.path for c in changed.values() if SUBMODULE in {c.old and c.old.mode, c.new and c.new.mode}]
     if modules:
-        raise RefusedError(f"{_some(modules)} is a submodule.", "patchq carries files only.", files=tuple(modules))
+        raise RefusedError(
+            f"{listed(modules)} is a submodule.", "patchq carries files only.", files=tuple(modules)
+        )
 
 
 def _blocker(checkout: Checkout, change: Change, changed: dict[str, Change]) -> str | None:
@@ -134,7 +141,10 @@ def _blocker(checkout: Checkout, change: Change, changed: dict[str, Change]) -> 
         inner = "/".join(parts[:depth])
         is_leaf = depth == len(parts)
         if checkout.ignore_case and change.old is None and here.is_dir():
-            clash = next((n for n in os.listdir(here) if n != part and n.casefold() == part.casefold()), None)
+            clash = next(
+                (e.name for e in here.iterdir() if e.name != part and e.name.casefold() == part.casefold()),
+                None,
+            )
             if clash:
                 return f"{'/'.join(parts[: depth - 1])}/{clash}".lstrip("/")
         here /= part
@@ -163,10 +173,6 @@ def _only_going(directory: Path, inner: str, changed: dict[str, Change]) -> bool
     return True
 
 
-def _some(paths: list[str]) -> str:
-    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")  # noqa: PLR2004
-
-
 def carry_out(checkout: Checkout, switch: Switch) -> None:
     """Do a switch, or what is left of it; on an error put back what was done.
 
@@ -191,7 +197,8 @@ def carry_out(checkout: Checkout, switch: Switch) -> None:
             with contextlib.suppress(OSError, GitError):
                 _put_back(checkout, stage, switch)
             raise EnvironmentLacksError(
-                f"{checkout.top} cannot be switched: {reason}.", "It was put back as it was; mend that and run this again.",
+                f"{checkout.top} cannot be switched: {reason}.",
+                "It was put back as it was; mend that and run this again.",
             ) from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
@@ -211,7 +218,9 @@ def _take_index_lock(lock: Path, token: str) -> None:
             "Wait until it is done; if there is none, delete that file and run this again.",
         ) from None
     except OSError as error:
-        raise EnvironmentLacksError(f"{lock} cannot be written: {error.strerror}.", "Make the checkout writable.") from None
+        raise EnvironmentLacksError(
+            f"{lock} cannot be written: {error.strerror}.", "Make the checkout writable."
+        ) from None
 
 
 def _contents(checkout: Checkout, changes: Iterable[Change]) -> dict[tuple[str, str], bytes]:
@@ -225,7 +234,11 @@ def _contents(checkout: Checkout, changes: Iterable[Change]) -> dict[tuple[str, 
             continue
         done = subprocess.run(
             git_command(["cat-file", "--batch", *args], (*checkout.config, "protocol.allow=never")),
-            cwd=checkout.top, env=clean_environment(), input=os.fsencode(feed), capture_output=True, check=False,
+            cwd=checkout.top,
+            env=clean_environment(),
+            input=os.fsencode(feed),
+            capture_output=True,
+            check=False,
         )
         at = 0
         for path, entry in wanted:
@@ -234,7 +247,12 @@ def _contents(checkout: Checkout, changes: Iterable[Change]) -> dict[tuple[str, 
             end = done.stdout.find(b"\n", at)
             header = done.stdout[at:end].split(b" ")
             if end < 0 or len(header) != 3:  # noqa: PLR2004
-                raise GitError(["cat-file", entry.oid], done.returncode, b"", b"an object is missing: " + entry.oid.encode())
+                raise GitError(
+                    ["cat-file", entry.oid],
+                    done.returncode,
+                    b"",
+                    b"an object is missing: " + entry.oid.encode(),
+                )
             size = int(header[2])
             found[path, entry.oid] = done.stdout[end + 1 : end + 1 + size]
             at = end + size + 2
@@ -266,8 +284,12 @@ def _skipped(checkout: Checkout, changes: Iterable[Change]) -> set[str]:
     return {
         c.path
         for c in changes
-        if c.path in absent or (c.old is None and not (checkout.top / c.path).parent.is_dir()
-                                and any(a.startswith(c.path.rpartition("/")[0] + "/") for a in absent))
+        if c.path in absent
+        or (
+            c.old is None
+            and not (checkout.top / c.path).parent.is_dir()
+            and any(a.startswith(c.path.rpartition("/")[0] + "/") for a in absent)
+        )
     }
 
 
@@ -286,7 +308,8 @@ def _move_files(checkout: Checkout, stage: Path, switch: Switch) -> None:
         if not _stands(path, change.old, old) and not becomes_directory:
             raise RefusedError(
                 f"{change.path} in {checkout.top} is neither as it was nor as it should become.",
-                "Put it back (git checkout -- FILE) and run this again.", files=(change.path,),
+                "Put it back (git checkout -- FILE) and run this again.",
+                files=(change.path,),
             )
         todo.append(change)
     for number, change in enumerate(todo):
@@ -351,12 +374,16 @@ def _move_index(checkout: Checkout, stage: Path, switch: Switch) -> None:
     checkout.run(["update-index", "-z", "--index-info"], stdin=os.fsencode("".join(rows)), index=staged)
     if skipped:
         left = "".join(f"{c.path}\0" for c in switch.changes if c.path in skipped and c.new)
-        checkout.run(["update-index", "-z", "--skip-worktree", "--stdin"], stdin=os.fsencode(left), index=staged)
+        checkout.run(
+            ["update-index", "-z", "--skip-worktree", "--stdin"], stdin=os.fsencode(left), index=staged
+        )
     said = os.fsdecode(checkout.run(["update-index", "--refresh"], index=staged, check=False))
     stale = {line.rpartition(": ")[0] for line in said.splitlines()}
     wrong = sorted(stale & {c.path for c in switch.changes if c.new and c.path not in skipped})
     if wrong:
-        raise GitError(["update-index", "--refresh"], 1, b"", f"{_some(wrong)} did not come out as written".encode())
+        raise GitError(
+            ["update-index", "--refresh"], 1, b"", f"{listed(wrong)} did not come out as written".encode()
+        )
     staged.replace(index)
 
 
@@ -374,7 +401,13 @@ def _move_refs(checkout: Checkout, switch: Switch) -> None:
 def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> None:
     """Undo the files and the index of a switch that failed; HEAD had not moved."""
     back = Switch(
-        switch.token, switch.new_commit, switch.old_commit, switch.new_ref, switch.old_ref, None, None,
+        switch.token,
+        switch.new_commit,
+        switch.old_commit,
+        switch.new_ref,
+        switch.old_ref,
+        None,
+        None,
         tuple(Change(c.path, c.new, c.old) for c in switch.changes),
     )
     shutil.rmtree(stage, ignore_errors=True)

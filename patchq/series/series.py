@@ -54,7 +54,8 @@ class Series:
         Raises:
             InputError: no patch, or more than one, is called that.
         """
-        exact = [p for p in self.patches if reference in {p.id, p.number, p.name}]
+        number = reference.zfill(4) if reference.isdigit() else reference
+        exact = [p for p in self.patches if number in {p.id, p.number, p.name}]
         found = exact or [p for p in self.patches if reference and (p.id.startswith(reference) or p.name.startswith(reference))]
         if len(found) == 1:
             return found[0]

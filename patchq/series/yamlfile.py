@@ -90,11 +90,11 @@ def dump_yaml(data: Any, header: str) -> str:
 def _compose(text: str, where: str) -> yaml.Node | None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise InputError(f"{where}:{line}: anchors and aliases are not read.", "Write the value out.")
-        if getattr(event, "tag", None):
-            raise InputError(f"{where}:{line}: the tag {event.tag} is not read.", "Write plain data.")
+        if tag := getattr(event, "tag", None):
+            raise InputError(f"{where}:{line}: the tag {tag} is not read.", "Write plain data.")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise InputError(f"{where}:{line}: nested deeper than {MAX_DEPTH} levels.", "Write plain data.")

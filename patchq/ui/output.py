@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STYLES = {
-    "clean": "green", "applied": "green", "ok": "green", "offset": "yellow", "conflict": "red", "missing": "red",
-    "differs": "red", "extra": "red", "uncommitted": "yellow", "pinned": "cyan", "current": "cyan",
+    "clean": "green",
+    "applied": "green",
+    "ok": "green",
+    "offset": "yellow",
+    "conflict": "red",
+    "missing": "red",
+    "differs": "red",
+    "extra": "red",
+    "uncommitted": "yellow",
+    "pinned": "cyan",
+    "current": "cyan",
 }
 """Colours of words that are verdicts; each word says the same without its colour."""
 

@@ -22,7 +22,12 @@ class Lines:
 
     @contextlib.contextmanager
     def task(
-        self, what: str, *, total: int | None, done: int = 0, unit: Unit,
+        self,
+        what: str,
+        *,
+        total: int | None,
+        done: int = 0,
+        unit: Unit,
     ) -> Iterator[Callable[[int], None]]:
         """See `patchq.progress.Progress.task`."""
         size = f" ({total:,} {unit}{f', {done:,} there' if done else ''})" if total else ""
@@ -35,7 +40,12 @@ class Bars:
 
     @contextlib.contextmanager
     def task(
-        self, what: str, *, total: int | None, done: int = 0, unit: Unit,
+        self,
+        what: str,
+        *,
+        total: int | None,
+        done: int = 0,
+        unit: Unit,
     ) -> Iterator[Callable[[int], None]]:
         """See `patchq.progress.Progress.task`."""
         from rich.console import Console
@@ -52,7 +62,13 @@ class Bars:
 
         amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
         clock = TimeRemainingColumn() if total else TimeElapsedColumn()
-        columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), amount, clock]
+        columns = [
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            amount,
+            clock,
+        ]
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(what, total=total, completed=done)
             yield lambda count: progress.advance(task, count)

@@ -42,9 +42,13 @@ def add_base(
         EnvironmentLacksError: the source cannot be reached.
     """
     if name in series.lock.bases:
-        raise InputError(f"a base called {name!r} is there already.", "Choose another name; see patchq upstream list.")
+        raise InputError(
+            f"a base called {name!r} is there already.", "Choose another name; see patchq upstream list."
+        )
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) or ".." in name or name.endswith(".lock"):
-        raise InputError(f"{name!r} is not a name for a base.", "Use letters, digits, dots and dashes, as in v0.28.0.")
+        raise InputError(
+            f"{name!r} is not a name for a base.", "Use letters, digits, dots and dashes, as in v0.28.0."
+        )
     named = [s for s in (sdist, git, clone, directory) if s is not None]
     if len(named) != 1:
         raise InputError("name exactly one source.", "Use one of --sdist, --git, --clone, --directory.")

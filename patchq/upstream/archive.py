@@ -60,7 +60,9 @@ def read_sdist(path: Path, name: str, is_generated: Callable[[str], bool]) -> It
                     raise RefusedError(error.message, refuse) from None
                 size += member.size
                 if inner in seen or len(seen) >= MAX_FILES or size > MAX_BYTES:
-                    raise RefusedError(f"{name}: {inner!r} stands twice, or the archive is too large.", refuse)
+                    raise RefusedError(
+                        f"{name}: {inner!r} stands twice, or the archive is too large.", refuse
+                    )
                 seen.add(inner)
                 if is_generated(inner):
                     continue

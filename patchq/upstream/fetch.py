@@ -20,8 +20,8 @@ from patchq.vllm.generated import is_generated
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from patchq.series.lock import Base, Source
     from patchq.progress import Progress
+    from patchq.series.lock import Base, Source
 
 
 def fetch_base(name: str, base: Base, progress: Progress, *, again: bool = False) -> str:
@@ -64,15 +64,21 @@ def _take(store: Store, name: str, source: Source, date: str, progress: Progress
         file.unlink()
         return commit
     if source.kind == "git":
-        with progress.task(f"fetching {source.revision[:12]} from {source.url}", total=None, unit="objects") as step:
+        with progress.task(
+            f"fetching {source.revision[:12]} from {source.url}", total=None, unit="objects"
+        ) as step:
             return fetch_revision(store.git_dir, source.url, source.revision, step)
     path = Path(source.path).expanduser()
     if not path.is_dir():
-        raise InputError(f"{path}, the source of {name}, is not a directory.", "Correct it: patchq upstream add.")
+        raise InputError(
+            f"{path}, the source of {name}, is not a directory.", "Correct it: patchq upstream add."
+        )
     if source.kind == "clone":
         commit_there = resolve(path, source.revision)
         if commit_there is None:
-            raise InputError(f"{path} has no commit {source.revision!r}.", "Name a commit, branch or tag of that clone.")
+            raise InputError(
+                f"{path} has no commit {source.revision!r}.", "Name a commit, branch or tag of that clone."
+            )
         with progress.task(f"fetching {source.revision} from {path}", total=None, unit="objects") as step:
             return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step)
     return store.take_files(_read_directory(path), f"vLLM from {path.name}", date)
@@ -99,6 +105,10 @@ def _read_directory(top: Path) -> Iterator[TreeFile]:
                 yield TreeFile(inner, SYMLINK, os.fsencode(path.readlink()))
             elif stat.S_ISREG(status.st_mode):
                 try:
-                    yield TreeFile(inner, EXECUTABLE if status.st_mode & 0o100 else REGULAR, path.read_bytes())
+                    yield TreeFile(
+                        inner, EXECUTABLE if status.st_mode & 0o100 else REGULAR, path.read_bytes()
+                    )
                 except OSError as error:
-                    raise EnvironmentLacksError(f"{path} cannot be read: {error.strerror}.", "Mend it.") from None
+                    raise EnvironmentLacksError(
+                        f"{path} cannot be read: {error.strerror}.", "Mend it."
+                    ) from None

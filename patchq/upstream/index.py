@@ -40,10 +40,15 @@ def _packages(project: str) -> list[DistributionPackage]:
             return client.get_project_page(project, timeout=TIMEOUT).packages
     except NoSuchProjectError:
         raise EnvironmentLacksError(
-            f"the package index has no project {project}.", "Check PIP_INDEX_URL, then run this again.",
+            f"the package index has no project {project}.",
+            "Check PIP_INDEX_URL, then run this again.",
         ) from None
     except (RequestException, ValueError) as error:
         raise unreachable(error) from None
+
+
+def _release(package: DistributionPackage) -> Release:
+    return Release(package.filename, package.url, (package.digests or {}).get("sha256", ""), package.size)
 
 
 def unreachable(error: Exception) -> EnvironmentLacksError:
@@ -64,7 +69,7 @@ def find_sdist(project: str, version: str) -> Release:
     """
     for package in _packages(project):
         if package.version == version and package.package_type == "sdist":
-            return Release(package.filename, package.url, (package.digests or {}).get("sha256", ""), package.size)
+            return _release(package)
     raise InputError(f"the package index has no sdist of {project} {version}.", "Check the version number.")
 
 
@@ -75,9 +80,9 @@ def find_wheel(project: str, version: str, platform: str) -> Release | None:
         EnvironmentLacksError: the index cannot be reached.
     """
     for package in _packages(project):
-        if package.version == version and package.package_type == "wheel":
-            if package.filename.removesuffix(".whl").endswith(platform):
-                return Release(package.filename, package.url, (package.digests or {}).get("sha256", ""), package.size)
+        stem = package.filename.removesuffix(".whl")
+        if package.version == version and package.package_type == "wheel" and stem.endswith(platform):
+            return _release(package)
     return None
 
 
@@ -114,9 +119,15 @@ def download(release: Release, directory: Path, progress: Progress) -> Path:
             length = response.headers.get("Content-Length")
             start = have if resumed else 0
             expected = start + int(length) if length else release.size
-            with part.open("ab" if resumed else "wb") as file, progress.task(
-                f"downloading {release.filename}", total=expected, done=start, unit="bytes",
-            ) as step:
+            with (
+                part.open("ab" if resumed else "wb") as file,
+                progress.task(
+                    f"downloading {release.filename}",
+                    total=expected,
+                    done=start,
+                    unit="bytes",
+                ) as step,
+            ):
                 for chunk in response.iter_content(CHUNK):
                     file.write(chunk)
                     step(len(chunk))

@@ -34,7 +34,8 @@ class Store:
                 run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(self.git_dir)])
             except GitError as error:
                 raise EnvironmentLacksError(
-                    f"the store {self.git_dir} cannot be made: {error.stderr}.", "Set PATCHQ_CACHE to a directory of yours.",
+                    f"the store {self.git_dir} cannot be made: {error.stderr}.",
+                    "Set PATCHQ_CACHE to a directory of yours.",
                 ) from None
 
     def objects(self, *alternates: Path) -> Objects:
@@ -43,7 +44,9 @@ class Store:
 
     def refs(self) -> dict[str, str]:
         """The commits of the bases that are here, by base name."""
-        found = run(["for-each-ref", "--format=%(refname) %(objectname)", "refs/patchq/bases/"], cwd=self.git_dir)
+        found = run(
+            ["for-each-ref", "--format=%(refname) %(objectname)", "refs/patchq/bases/"], cwd=self.git_dir
+        )
         pairs = (line.split(" ") for line in found.decode().splitlines())
         return {name.removeprefix("refs/patchq/bases/"): oid for name, oid in pairs}
 
@@ -98,7 +101,10 @@ class Store:
             for file in packs:
                 (target / file.name).unlink(missing_ok=True)
         if not Objects(git_dir).has(commit):
-            run(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(self.git_dir), commit], cwd=git_dir)
+            run(
+                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(self.git_dir), commit],
+                cwd=git_dir,
+            )
 
     def take_files(self, files: Iterable[TreeFile], title: str, date: str) -> str:
         """Write a tree of files as one pack and one commit, reachable by nothing yet.
@@ -119,7 +125,9 @@ class Store:
         moment = datetime.datetime.fromisoformat(date or EPOCH).replace(tzinfo=datetime.timezone.utc)
         ref = f"refs/patchq/incoming/{os.getpid()}"
         importer = subprocess.Popen(
-            git_command(["fast-import", "--quiet", "--force"], ["pack.compression=1", "fastimport.unpackLimit=0"]),
+            git_command(
+                ["fast-import", "--quiet", "--force"], ["pack.compression=1", "fastimport.unpackLimit=0"]
+            ),
             env=clean_environment({"GIT_DIR": str(self.git_dir)}),
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -133,7 +141,9 @@ class Store:
                 % (ref.encode(), OWNER.encode(), int(moment.timestamp()), len(message), message),
             )
             for path, mode, data in files:
-                quoted = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+                quoted = (
+                    os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+                )
                 importer.stdin.write(b'M %o inline "%s"\ndata %d\n' % (mode, quoted, len(data)))
                 importer.stdin.write(data)
                 importer.stdin.write(b"\n")
@@ -148,6 +158,8 @@ class Store:
         commit = resolve(self.git_dir, ref)
         if importer.returncode or commit is None:
             reason = errors.decode("utf-8", "replace").strip().split("\n")[0]
-            raise EnvironmentLacksError(f"the store cannot be written: {reason}.", "Make room in PATCHQ_CACHE.")
+            raise EnvironmentLacksError(
+                f"the store cannot be written: {reason}.", "Make room in PATCHQ_CACHE."
+            )
         run(["update-ref", "-d", ref], cwd=self.git_dir)
         return commit
