@@ -31,7 +31,7 @@ def apply(
 ) -> None:
     """Put the patches on a checkout: one commit each, on a branch of its own, all or nothing."""
     from patchq.commands.lanes import fitting_lane, open_lane
-    from patchq.engine.apply import Outcome, apply_to, choose, create_checkout, default_branch
+    from patchq.engine.apply import Outcome, apply_to, branch_for, choose, create_checkout
     from patchq.engine.journal import working_on
     from patchq.errors import InputError
     from patchq.ui.output import print_json
@@ -51,7 +51,7 @@ def apply(
                     "tree",
                     "",
                     "",
-                    branch or default_branch(lane.base),
+                    branch_for(lane.base, branch),
                     tuple(s for s in steps if s.id in ids),
                     changed=True,
                     created=True,

@@ -113,9 +113,20 @@ def substack(objects: Objects, lane: Lane, ids: Sequence[str]) -> Stack:
     return build_stack(objects, lane.stack.base_tree, [b for b in lane.bodies if b.id in ids])
 
 
-def default_branch(base: str) -> str:
-    """The branch that a lane is put on."""
-    return f"patchq/{base}"
+def branch_for(base: str, branch: str | None) -> str:
+    """The branch that a lane is put on: the one named, else `patchq/<base>`.
+
+    Raises:
+        InputError: it is not a name for a branch.
+    """
+    name = f"patchq/{base}" if branch is None else branch
+    try:
+        run(["check-ref-format", f"refs/heads/{name}"])
+    except GitError:
+        name = f"-{name}"
+    if name.startswith("-"):
+        raise InputError(f"{branch!r} is not a name for a branch.", "Choose another with --branch.")
+    return name
 
 
 def apply_to(
@@ -145,7 +156,7 @@ def apply_to(
     position = locate(objects, head.commit, lane.stack, lane.bodies)
     stack = substack(objects, lane, ids)
     tree = read_commit(objects, head.commit).tree
-    target = f"refs/heads/{branch or default_branch(lane.base)}"
+    target = f"refs/heads/{branch_for(lane.base, branch)}"
     if position.ids == tuple(ids) and (branch is None or head.ref == target):
         return Outcome(lane.base, position.match, tree, head.commit, head.branch, stack.steps, changed=False)
     refuse_underway(checkout)
@@ -234,7 +245,7 @@ def create_checkout(
     path = path.absolute()
     stack = substack(objects, lane, ids)
     top = commit_stack(objects, lane.base_commit, lane.stack.base_tree, stack.steps)
-    name = branch or default_branch(lane.base)
+    name = branch_for(lane.base, branch)
     with locked(f"create-{key_of(path)}", f"making {path}"):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -308,8 +319,6 @@ def _refuse_unmerged(checkout: Checkout, head: Head) -> None:
 def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, head: Head, top: str) -> None:
     """Refuse to move a branch that holds anything the series could not make again, or that is in use elsewhere."""
     name = ref.removeprefix("refs/heads/")
-    if name.startswith("-") or not _valid_ref(ref):
-        raise InputError(f"{name!r} is not a name for a branch.", "Choose another with --branch.")
     other = elsewhere(checkout, ref)
     if other is not None:
         raise RefusedError(
@@ -336,14 +345,6 @@ def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, he
         f"the branch {name} holds commits that the series does not.",
         "Rename it (git branch -m), or choose another: --branch.",
     )
-
-
-def _valid_ref(ref: str) -> bool:
-    try:
-        run(["check-ref-format", ref])
-    except GitError:
-        return False
-    return True
 
 
 def _way_back(checkout: Checkout, head: Head, base: str) -> str | None:

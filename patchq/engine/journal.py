@@ -111,7 +111,7 @@ def recover(checkout: Checkout) -> bool:
         return False
     head = read_head(checkout)
     if head.commit in {pending.old_commit, pending.new_commit}:
-        carry_out(checkout, pending)
+        carry_out(checkout, pending, resumed=True)
     else:
         shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
     lock = checkout.git_dir / "index.lock"

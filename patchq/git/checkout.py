@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError, RefusedError
-from patchq.git.objects import Objects, object_id
+from patchq.git.objects import Entry, Objects, object_id
 from patchq.git.run import GitError, clean_environment, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
 UNDERWAY = {
     "rebase-merge": "a rebase",
@@ -242,32 +242,35 @@ def elsewhere(checkout: Checkout, ref: str) -> Path | None:
     return None
 
 
-def hash_files(checkout: Checkout, paths: Iterable[str]) -> dict[str, str | None]:
+def left_out(checkout: Checkout) -> set[str]:
+    """The tracked files that a sparse checkout leaves out of the work tree."""
+    if not checkout.sparse:
+        return set()
+    said = os.fsdecode(checkout.run(["ls-files", "-t", "-z"])).split("\0")
+    return {line[2:] for line in said if line.startswith("S ")}
+
+
+def hash_files(checkout: Checkout, expected: Mapping[str, Entry | None]) -> dict[str, str | None]:
     """The blob id of each file as it lies in the work tree now, read anew; None where there is no file.
 
-    A file that a sparse checkout leaves out is not in the answer.
+    Where the bytes are not the expected blob's, the user's line endings are taken out before hashing. A file that a
+    sparse checkout leaves out is not in the answer.
     """
-    left_out: set[str] = set()
-    if checkout.sparse:
-        said = os.fsdecode(checkout.run(["ls-files", "-t", "-z"])).split("\0")
-        left_out = {line[2:] for line in said if line.startswith("S ")}
-    asked = [p for p in paths if p not in left_out]
-    found: dict[str, str | None] = dict.fromkeys(asked)
-    plain = [
-        p
-        for p in asked
-        if (checkout.top / p).is_file() and not (checkout.top / p).is_symlink() and "\n" not in p
-    ]
-    if plain:
-        fed = os.fsencode("".join(f"{p}\n" for p in plain))
-        found.update(
-            zip(
-                plain, checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().split(), strict=True
-            )
-        )
-    for path in asked:
-        if (checkout.top / path).is_symlink():
-            found[path] = object_id("blob", os.fsencode((checkout.top / path).readlink()))
+    absent = left_out(checkout)
+    found: dict[str, str | None] = {}
+    for name, entry in expected.items():
+        path = checkout.top / name
+        if name in absent:
+            continue
+        if path.is_symlink():
+            found[name] = object_id("blob", os.fsencode(path.readlink()))
+        elif path.is_file():
+            found[name] = object_id("blob", path.read_bytes())
+            if entry is not None and found[name] != entry.oid and "\n" not in name:
+                fed = os.fsencode(name + "\n")
+                found[name] = checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().strip()
+        else:
+            found[name] = None
     return found
 
 

@@ -12,14 +12,14 @@ import errno
 import os
 import shutil
 import stat
-import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError, RefusedError
-from patchq.git.objects import DIRECTORY, EXECUTABLE, SUBMODULE, SYMLINK, ZERO_OID, Entry, Objects
-from patchq.git.run import GitError, clean_environment, git_command
+from patchq.git.checkout import left_out
+from patchq.git.objects import DIRECTORY, SUBMODULE, ZERO_OID, Entry, Objects
+from patchq.git.run import GitError
 from patchq.text import listed
 
 if TYPE_CHECKING:
@@ -173,10 +173,15 @@ def _only_going(directory: Path, inner: str, changed: dict[str, Change]) -> bool
     return True
 
 
-def carry_out(checkout: Checkout, switch: Switch) -> None:
+def carry_out(checkout: Checkout, switch: Switch, *, resumed: bool = False) -> None:
     """Do a switch, or what is left of it; on an error put back what was done.
 
     Everything it needs must be among the checkout's objects.
+
+    Args:
+        checkout: the checkout.
+        switch: what to do; `refuse_in_the_way` has passed.
+        resumed: whether it was begun before, so that files may be as before or as after.
 
     Raises:
         RefusedError: a file is neither as before nor as after (somebody edited it since).
@@ -186,11 +191,8 @@ def carry_out(checkout: Checkout, switch: Switch) -> None:
     index_lock = checkout.git_dir / "index.lock"
     _take_index_lock(index_lock, switch.token)
     try:
-        shutil.rmtree(stage, ignore_errors=True)
-        stage.mkdir()
         try:
-            _move_files(checkout, stage, switch)
-            _move_index(checkout, stage, switch)
+            _move(checkout, stage, switch, resumed=resumed)
             _move_refs(checkout, switch)
         except (OSError, GitError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.stderr
@@ -203,6 +205,30 @@ def carry_out(checkout: Checkout, switch: Switch) -> None:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         index_lock.unlink(missing_ok=True)
+
+
+def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> None:
+    """Bring files and index to the new tree: staged first, then moved."""
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir()
+    skipped = _skipped(checkout, switch.changes)
+    changes = [c for c in switch.changes if c.path not in skipped]
+    index = _stage_index(checkout, stage / "index", switch.changes, skipped)
+    _stage_files(checkout, index, stage / "new", [c.path for c in changes if c.new])
+    if resumed:
+        before = [Change(c.path, c.new, c.old) for c in switch.changes]
+        old_index = _stage_index(checkout, stage / "old-index", before, skipped)
+        _stage_files(checkout, old_index, stage / "old", [c.path for c in changes if c.old])
+        changes = _left_to_do(checkout, stage, changes)
+    _move_files(checkout, stage / "new", changes)
+    said = os.fsdecode(checkout.run(["update-index", "--refresh"], index=index, check=False))
+    stale = {line.rpartition(": ")[0] for line in said.splitlines()}
+    wrong = sorted(stale & {c.path for c in changes if c.new})
+    if wrong:
+        raise GitError(
+            ["update-index", "--refresh"], 1, b"", f"{listed(wrong)} did not come out as written".encode()
+        )
+    index.replace(checkout.git_dir / "index")
 
 
 def _take_index_lock(lock: Path, token: str) -> None:
@@ -223,120 +249,111 @@ def _take_index_lock(lock: Path, token: str) -> None:
         ) from None
 
 
-def _contents(checkout: Checkout, changes: Iterable[Change]) -> dict[tuple[str, str], bytes]:
-    """The bytes that each (path, object id) has in this work tree, line endings as the user has them."""
-    wanted = [(c.path, e) for c in changes for e in (c.old, c.new) if e is not None]
-    plain = "".join(f"{e.oid}\n" for _, e in wanted if e.mode == SYMLINK)
-    filtered = "".join(f"{e.oid} {p}\n" for p, e in wanted if e.mode != SYMLINK)
-    found: dict[tuple[str, str], bytes] = {}
-    for feed, args, links in ((filtered, ["--filters"], False), (plain, [], True)):
-        if not feed:
-            continue
-        done = subprocess.run(
-            git_command(["cat-file", "--batch", *args], (*checkout.config, "protocol.allow=never")),
-            cwd=checkout.top,
-            env=clean_environment(),
-            input=os.fsencode(feed),
-            capture_output=True,
-            check=False,
-        )
-        at = 0
-        for path, entry in wanted:
-            if (entry.mode == SYMLINK) is not links:
-                continue
-            end = done.stdout.find(b"\n", at)
-            header = done.stdout[at:end].split(b" ")
-            if end < 0 or len(header) != 3:  # noqa: PLR2004
-                raise GitError(
-                    ["cat-file", entry.oid],
-                    done.returncode,
-                    b"",
-                    b"an object is missing: " + entry.oid.encode(),
-                )
-            size = int(header[2])
-            found[path, entry.oid] = done.stdout[end + 1 : end + 1 + size]
-            at = end + size + 2
-    return found
-
-
-def _stands(path: Path, entry: Entry | None, data: bytes | None) -> bool:
-    """Whether the file at a path is just what the entry says."""
-    try:
-        status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return entry is None
-    if entry is None or data is None:
-        return False
-    if stat.S_ISLNK(status.st_mode):
-        return entry.mode == SYMLINK and os.fsencode(path.readlink()) == data
-    if not stat.S_ISREG(status.st_mode) or entry.mode == SYMLINK:
-        return False
-    executable = bool(status.st_mode & 0o100)
-    return executable == (entry.mode == EXECUTABLE) and path.read_bytes() == data
-
-
 def _skipped(checkout: Checkout, changes: Iterable[Change]) -> set[str]:
-    """The paths that a sparse checkout leaves out of the work tree."""
-    if not checkout.sparse:
+    """The paths that a sparse checkout leaves out of the work tree; a new file follows its directory."""
+    absent = left_out(checkout)
+    if not absent:
         return set()
-    said = os.fsdecode(checkout.run(["ls-files", "-t", "-z"])).split("\0")
-    absent = {line[2:] for line in said if line.startswith("S ")}
-    return {
-        c.path
-        for c in changes
-        if c.path in absent
-        or (
-            c.old is None
-            and not (checkout.top / c.path).parent.is_dir()
-            and any(a.startswith(c.path.rpartition("/")[0] + "/") for a in absent)
+
+    def follows(path: str) -> bool:
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            if (checkout.top / path).is_dir():
+                return False
+            if any(a.startswith(path + "/") for a in absent):
+                return True
+        return False
+
+    return {c.path for c in changes if c.path in absent or (c.old is None and follows(c.path))}
+
+
+def _stage_index(checkout: Checkout, staged: Path, changes: Iterable[Change], skipped: set[str]) -> Path:
+    """A copy of the index that has the changed paths as they become; other entries, staged ones too, stay."""
+    index = checkout.git_dir / "index"
+    if index.exists():
+        shutil.copy2(index, staged)
+    rows = [
+        f"{c.new.mode:o} {c.new.oid}\t{c.path}\0" if c.new else f"0 {ZERO_OID}\t{c.path}\0"
+        for c in sorted(changes, key=lambda c: c.new is not None)
+    ]
+    checkout.run(["update-index", "-z", "--index-info"], stdin=os.fsencode("".join(rows)), index=staged)
+    if skipped:
+        left = "".join(f"{c.path}\0" for c in changes if c.path in skipped and c.new)
+        checkout.run(
+            ["update-index", "-z", "--skip-worktree", "--stdin"], stdin=os.fsencode(left), index=staged
         )
-    }
+    return staged
 
 
-def _move_files(checkout: Checkout, stage: Path, switch: Switch) -> None:
-    skipped = _skipped(checkout, switch.changes)
-    changes = [c for c in switch.changes if c.path not in skipped]
-    contents = _contents(checkout, changes)
+def _stage_files(checkout: Checkout, index: Path, directory: Path, paths: Iterable[str]) -> None:
+    """Write files of an index under a directory, modes, links and line endings as in the work tree, and to the disk."""
+    fed = os.fsencode("".join(f"{p}\0" for p in paths))
+    directory.mkdir()
+    if not fed:
+        return
+    checkout.run(
+        ["checkout-index", "--force", "-z", "--stdin", f"--prefix={directory}/"], stdin=fed, index=index
+    )
+    for found, _, names in os.walk(directory):
+        for name in names:
+            file = Path(found) / name
+            if not file.is_symlink():
+                with file.open("rb") as staged:
+                    os.fsync(staged.fileno())
+
+
+def _left_to_do(checkout: Checkout, stage: Path, changes: Iterable[Change]) -> list[Change]:
+    """The changes that a killed switch had not made yet.
+
+    Raises:
+        RefusedError: a file is neither as before nor as after.
+    """
     todo = []
     for change in changes:
         path = checkout.top / change.path
-        new = contents.get((change.path, change.new.oid)) if change.new else None
-        if _stands(path, change.new, new):
+        if _same_file(path, stage / "new" / change.path if change.new else None):
             continue
-        old = contents.get((change.path, change.old.oid)) if change.old else None
-        becomes_directory = change.old is None and path.is_dir()
-        if not _stands(path, change.old, old) and not becomes_directory:
+        becomes_directory = change.old is None and path.is_dir() and not path.is_symlink()
+        if not becomes_directory and not _same_file(
+            path, stage / "old" / change.path if change.old else None
+        ):
             raise RefusedError(
                 f"{change.path} in {checkout.top} is neither as it was nor as it should become.",
                 "Put it back (git checkout -- FILE) and run this again.",
                 files=(change.path,),
             )
         todo.append(change)
-    for number, change in enumerate(todo):
-        if change.new is not None:
-            _stage(stage / str(number), change.new, contents[change.path, change.new.oid])
-    for change in todo:
+    return todo
+
+
+def _same_file(path: Path, staged: Path | None) -> bool:
+    """Whether two files are the same in kind, executable bit and bytes; None stands for no file."""
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return staged is None
+    if staged is None or not os.path.lexists(staged):
+        return False
+    wanted = staged.lstat().st_mode
+    if stat.S_ISLNK(mode) or stat.S_ISLNK(wanted):
+        return stat.S_ISLNK(mode) and stat.S_ISLNK(wanted) and path.readlink() == staged.readlink()
+    if not stat.S_ISREG(mode) or (mode & 0o100) != (wanted & 0o100):
+        return False
+    return path.read_bytes() == staged.read_bytes()
+
+
+def _move_files(checkout: Checkout, staged: Path, changes: Iterable[Change]) -> None:
+    """Take away what goes, then move what comes into its place."""
+    for change in changes:
         if change.new is None:
             path = checkout.top / change.path
             path.unlink(missing_ok=True)
             _drop_empty(path.parent, checkout.top)
-    for number, change in enumerate(todo):
+    for change in changes:
         if change.new is not None:
             path = checkout.top / change.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(stage / str(number), path)
-
-
-def _stage(path: Path, entry: Entry, data: bytes) -> None:
-    if entry.mode == SYMLINK:
-        path.symlink_to(os.fsdecode(data))
-        return
-    mode = 0o777 if entry.mode == EXECUTABLE else 0o666
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with open(descriptor, "wb") as file:  # noqa: PTH123
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
+            _replace(staged / change.path, path)
 
 
 def _replace(source: Path, target: Path) -> None:
@@ -358,33 +375,6 @@ def _drop_empty(directory: Path, top: Path) -> None:
         except OSError:
             return
         directory = directory.parent
-
-
-def _move_index(checkout: Checkout, stage: Path, switch: Switch) -> None:
-    """Bring the index to the new tree at the changed paths; other entries, staged ones too, stay."""
-    index = checkout.git_dir / "index"
-    staged = stage / "index"
-    if index.exists():
-        shutil.copy2(index, staged)
-    skipped = _skipped(checkout, switch.changes)
-    rows = [
-        f"{c.new.mode:o} {c.new.oid}\t{c.path}\0" if c.new else f"0 {ZERO_OID}\t{c.path}\0"
-        for c in sorted(switch.changes, key=lambda c: c.new is not None)
-    ]
-    checkout.run(["update-index", "-z", "--index-info"], stdin=os.fsencode("".join(rows)), index=staged)
-    if skipped:
-        left = "".join(f"{c.path}\0" for c in switch.changes if c.path in skipped and c.new)
-        checkout.run(
-            ["update-index", "-z", "--skip-worktree", "--stdin"], stdin=os.fsencode(left), index=staged
-        )
-    said = os.fsdecode(checkout.run(["update-index", "--refresh"], index=staged, check=False))
-    stale = {line.rpartition(": ")[0] for line in said.splitlines()}
-    wrong = sorted(stale & {c.path for c in switch.changes if c.new and c.path not in skipped})
-    if wrong:
-        raise GitError(
-            ["update-index", "--refresh"], 1, b"", f"{listed(wrong)} did not come out as written".encode()
-        )
-    staged.replace(index)
 
 
 def _move_refs(checkout: Checkout, switch: Switch) -> None:
@@ -410,10 +400,7 @@ def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> None:
         None,
         tuple(Change(c.path, c.new, c.old) for c in switch.changes),
     )
-    shutil.rmtree(stage, ignore_errors=True)
-    stage.mkdir()
-    _move_files(checkout, stage, back)
-    _move_index(checkout, stage, back)
+    _move(checkout, stage, back, resumed=True)
     if switch.old_ref is None:
         checkout.run(["update-ref", "--no-deref", "HEAD", switch.old_commit])
     else:

@@ -100,7 +100,9 @@ class Store:
         except OSError:
             for file in packs:
                 (target / file.name).unlink(missing_ok=True)
-        if not Objects(git_dir).has(commit):
+        with Objects(git_dir) as objects:
+            shared = objects.has(commit)
+        if not shared:
             run(
                 ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(self.git_dir), commit],
                 cwd=git_dir,

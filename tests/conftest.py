@@ -1,0 +1,80 @@
+"""Every test runs in a world of its own: home, cache, locale, zone and git identity."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.world import World, three_patches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHARED_CACHE = os.environ.get("PATCHQ_CACHE")
+"""The cache that real trees are kept in between runs; tests of throwaway repositories never see it."""
+
+
+@pytest.fixture(autouse=True)
+def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in os.environ if n.startswith(("GIT_", "PATCHQ_"))]:
+        monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+    monkeypatch.setenv("PATCHQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A project with a base and no patch yet."""
+    made = World(tmp_path)
+    made.start()
+    return made
+
+
+@pytest.fixture(scope="session")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project with three patches, made once."""
+    top = tmp_path_factory.mktemp("template")
+    saved = {n: os.environ.get(n) for n in ("PATCHQ_CACHE",)}
+    os.environ["PATCHQ_CACHE"] = str(top / "cache")
+    try:
+        made = World(top)
+        made.start()
+        made.series(*three_patches())
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    yield top
+
+
+@pytest.fixture
+def stacked(tmp_path: Path, _template: Path) -> World:
+    """A project with three patches, written by patchq."""
+    for name in ("project", "cache", "upstream"):
+        shutil.copytree(_template / name, tmp_path / name, symlinks=True)
+    return World(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def real_cache() -> Path:
+    """The shared cache with the real pinned base in it; fetched on first use."""
+    import platformdirs
+
+    cache = Path(SHARED_CACHE) if SHARED_CACHE else Path(platformdirs.user_cache_dir("patchq", appauthor=False))
+    root = Path(__file__).parents[1]
+    command = ["patchq", "--root", str(root), "upstream", "fetch"]
+    done = subprocess.run(command, env={**os.environ, "PATCHQ_CACHE": str(cache)}, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return cache

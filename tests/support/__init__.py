@@ -1,0 +1,1 @@
+"""Helpers for tests: throwaway upstreams and checkouts, and whole-state snapshots of repositories."""
