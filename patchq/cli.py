@@ -47,11 +47,11 @@ def top(
 
 
 app.add_typer(upstream.app, name="upstream")
-app.command()(status.status)
-app.command()(apply.apply)
-app.command()(apply.unapply)
-app.command()(verify.verify)
-app.command()(refresh.refresh)
+app.command(short_help="The series; for a checkout, how far it has it.")(status.status)
+app.command(short_help="Put the patches on a checkout, all or nothing.")(apply.apply)
+app.command(short_help="Take the patches off a checkout again.")(apply.unapply)
+app.command(short_help="Prove that a checkout is the patched tree.")(verify.verify)
+app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,12 +70,13 @@ def stacked(tmp_path: Path, _template: Path) -> World:
 
 @pytest.fixture(scope="session")
 def real_cache() -> Path:
-    """The shared cache with the real pinned base in it; fetched on first use."""
+    """The shared cache with the real pinned and current bases in it; fetched on first use."""
     import platformdirs
 
     cache = Path(SHARED_CACHE) if SHARED_CACHE else Path(platformdirs.user_cache_dir("patchq", appauthor=False))
     root = Path(__file__).parents[1]
-    command = ["patchq", "--root", str(root), "upstream", "fetch"]
-    done = subprocess.run(command, env={**os.environ, "PATCHQ_CACHE": str(cache)}, capture_output=True, check=False)
+    command = [sys.executable, "-m", "patchq", "--root", str(root), "upstream", "fetch", "v0.27.1", "v0.33.0"]
+    env = {**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(root)}
+    done = subprocess.run(command, env=env, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return cache

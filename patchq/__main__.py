@@ -1,0 +1,7 @@
+"""`python -m patchq`."""
+
+from __future__ import annotations
+
+from patchq.cli import main
+
+main()
