@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from patchq.commands import apply, refresh, status, upstream, verify
+from patchq.commands import apply, deps, refresh, status, upstream, verify
 from patchq.commands.context import Settings
 from patchq.errors import EnvironmentLacksError, PatchqError
 from patchq.git.run import strip_environment
@@ -51,6 +51,7 @@ app.command(short_help="The series; for a checkout, how far it has it.")(status.
 app.command(short_help="Put the patches on a checkout, all or nothing.")(apply.apply)
 app.command(short_help="Take the patches off a checkout again.")(apply.unapply)
 app.command(short_help="Prove that a checkout is the patched tree.")(verify.verify)
+app.command(short_help="Which patch needs which, derived and declared.")(deps.deps)
 app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 
 

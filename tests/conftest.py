@@ -14,7 +14,7 @@ import pytest
 from tests.support.world import World, three_patches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 SHARED_CACHE = os.environ.get("PATCHQ_CACHE")
 """The cache that real trees are kept in between runs; tests of throwaway repositories never see it."""
@@ -42,7 +42,7 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.fixture(scope="session")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with three patches, made once."""
     top = tmp_path_factory.mktemp("template")
     saved = {n: os.environ.get(n) for n in ("PATCHQ_CACHE",)}
@@ -57,7 +57,7 @@ def _template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-    yield top
+    return top
 
 
 @pytest.fixture
@@ -73,7 +73,9 @@ def real_cache() -> Path:
     """The shared cache with the real pinned and current bases in it; fetched on first use."""
     import platformdirs
 
-    cache = Path(SHARED_CACHE) if SHARED_CACHE else Path(platformdirs.user_cache_dir("patchq", appauthor=False))
+    cache = (
+        Path(SHARED_CACHE) if SHARED_CACHE else Path(platformdirs.user_cache_dir("patchq", appauthor=False))
+    )
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "patchq", "--root", str(root), "upstream", "fetch", "v0.27.1", "v0.33.0"]
     env = {**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(root)}

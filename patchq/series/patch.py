@@ -64,6 +64,7 @@ class PatchMeta:
         depends: ids of the patches it truly needs.
         tests: its own tests, by gate.
         neighbours: existing test files whose outcomes it must not change.
+        because: for a dependency without which the patch would apply all the same, why it is needed, by id.
         limits: what it does not do.
         upstream: where it stands with vLLM.
         drop_when: the observable condition under which it is no longer needed.
@@ -80,6 +81,7 @@ class PatchMeta:
     upstream: Upstream
     drop_when: str
     neighbours: tuple[str, ...] = ()
+    because: dict[str, str] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
     target: str = "sm_86"
     time_limit: int = field(default=600)
@@ -89,6 +91,9 @@ class PatchMeta:
             raise ValueError(f"id {self.id!r} is not four digits and a name in lower case, such as 0008-rope-bound")
         if not re.fullmatch(TITLE_PATTERN, self.title):
             raise ValueError(f"title {self.title!r} does not begin with upstream's tags, such as [Kernel][Quantization]")
+        for name in self.because:
+            if name not in self.depends:
+                raise ValueError(f"because gives a reason for {name!r}, which depends does not list")
         if not re.fullmatch(r"sm_[0-9]{2,3}a?", self.target):
             raise ValueError(f"target {self.target!r} is not a CUDA architecture such as sm_86")
 

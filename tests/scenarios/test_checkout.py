@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 PATCHED = {
     **{k: v for k, v in UPSTREAM.items() if k != "pkg/bare.py"},
-    "pkg/engine.py": UPSTREAM["pkg/engine.py"].replace(b"line 10\n", b"line 10, patched\n").replace(b"line 40\n", b"line 40, patched\n"),
+    "pkg/engine.py": UPSTREAM["pkg/engine.py"]
+    .replace(b"line 10\n", b"line 10, patched\n")
+    .replace(b"line 40\n", b"line 40, patched\n"),
     "pkg/dos.py": b"one\r\ntwo\r\nTHREE\r\nfour\r\n",
     "pkg/new/deep.py": b"new\n",
     "pkg/added.bin": bytes(range(256)),
@@ -46,7 +48,8 @@ def test_base(stacked: World) -> None:
     assert stacked.git("rev-parse", "main", cwd=clone) == main
     assert stacked.git("status", "--porcelain", "--ignored", cwd=clone) == ""
     assert stacked.git("log", "--format=%s|%an|%ae|%ad|%cn", "main..", cwd=clone).split("\n")[::-1] == [
-        f"[Test] {name}|A U Thor|author@example.com|Fri Jan 2 03:04:05 2026 +0100|A U Thor" for name in ("first", "second", "third")
+        f"[Test] {name}|A U Thor|author@example.com|Fri Jan 2 03:04:05 2026 +0100|A U Thor"
+        for name in ("first", "second", "third")
     ]
     untouched = {"README.md", "pkg/model.py", "run.sh", "pkg/__init__.py"}
     after = snapshot(clone)
@@ -309,7 +312,9 @@ def test_shallow_clone(stacked: World) -> None:
 def test_submodule_with_recurse(stacked: World) -> None:
     clone = stacked.clone()
     other = stacked.clone("other")
-    stacked.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub", cwd=clone)
+    stacked.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub", cwd=clone
+    )
     stacked.git("commit", "-q", "-m", "submodule", cwd=clone)
     stacked.git("config", "submodule.recurse", "true", cwd=clone)
     (clone / "sub/README.md").write_bytes(b"dirty inside\n")

@@ -18,7 +18,7 @@ from tests.support.killing import killed_at
 from tests.support.world import UPSTREAM, contents, git_state, snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.support.world import World
 
@@ -161,6 +161,18 @@ def test_head_moved_by_the_user_between_kill_and_recovery(stacked: World) -> Non
     assert git_state(clone)["left"] == []
 
 
+def failing_at(number: int, real: Callable[..., object]) -> Callable[..., object]:
+    """A function that does what `real` does, but for its `number`-th call, at which the disk is full."""
+    calls = itertools.count(1)
+
+    def failing(*args: object, **named: object) -> object:
+        if next(calls) == number:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args, **named)
+
+    return failing
+
+
 @pytest.mark.parametrize("target", ["rename", "replace", "mkdir", "fsync", "unlink"])
 def test_no_space_left_at_every_write(stacked: World, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk fills at the n-th call; the checkout is put back as it was."""
@@ -169,14 +181,7 @@ def test_no_space_left_at_every_write(stacked: World, target: str, monkeypatch: 
     for number in itertools.count(1):
         clone = stacked.clone(f"clone{number}")
         before = snapshot(clone)
-        calls = itertools.count(1)
-
-        def failing(*args: object, **named: object) -> object:
-            if next(calls) == number:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return real(*args, **named)
-
-        monkeypatch.setattr(holder, target, failing)
+        monkeypatch.setattr(holder, target, failing_at(number, real))
         result = stacked.patchq("apply", str(clone))
         monkeypatch.setattr(holder, target, real)
         if result.code == 0:
@@ -196,11 +201,19 @@ def test_two_at_once(stacked: World) -> None:
     clone = stacked.clone()
     holder = subprocess.Popen(
         [
-            sys.executable, "-c",
-            "import sys\nfrom pathlib import Path\nfrom patchq.engine.journal import working_on\n"
-            f"with working_on(Path({str(clone)!r}), 'applying to'):\n print('held', flush=True)\n sys.stdin.read()",
+            sys.executable,
+            "-c",
+            f"""
+import sys
+from pathlib import Path
+from patchq.engine.journal import working_on
+with working_on(Path({str(clone)!r}), 'applying to'):
+    print('held', flush=True)
+    sys.stdin.read()
+""",
         ],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     try:
         assert holder.stdout is not None

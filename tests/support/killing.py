@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from tests.support.world import World
 
 WRITES = frozenset(
-    {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.link", "shutil.rmtree", "shutil.copyfile", "subprocess.Popen"},
+    {
+        "os.rename",
+        "os.remove",
+        "os.mkdir",
+        "os.rmdir",
+        "os.symlink",
+        "os.link",
+        "shutil.rmtree",
+        "shutil.copyfile",
+        "subprocess.Popen",
+    },
 )
 """Audit events (Python's sys.addaudithook) before which the child may be killed; `open` for writing is one more."""
 
@@ -43,7 +53,9 @@ def _die_at(number: int) -> None:
 
     def hook(event: str, args: tuple[object, ...]) -> None:
         nonlocal seen
-        writes = event in WRITES or (event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        writes = event in WRITES or (
+            event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        )
         if writes:
             seen += 1
             if seen == number:

@@ -74,7 +74,12 @@ class World:
     def git(self, *args: str, cwd: Path, stdin: bytes | None = None, **env: str) -> str:
         """The user's own git, with a pinned identity and date."""
         done = subprocess.run(
-            ["git", *args], cwd=cwd, env={**os.environ, **IDENTITY, **env}, input=stdin, capture_output=True, check=False,
+            ["git", *args],
+            cwd=cwd,
+            env={**os.environ, **IDENTITY, **env},
+            input=stdin,
+            capture_output=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode("utf-8", "surrogateescape").strip()
@@ -95,7 +100,9 @@ class World:
     def child(self, *args: str, before: str = "", **env: str) -> subprocess.CompletedProcess[bytes]:
         """The command line in a process of its own, after some Python."""
         code = f"{before}\nimport sys\nfrom patchq import cli\nsys.exit(cli.run({['--root', str(self.project), *args]!r}))"
-        return subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, check=False)
+        return subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, check=False
+        )
 
     def write_upstream(self, files: dict[str, bytes] | None = None, at: Path | None = None) -> Path:
         """A plain directory with an upstream's files."""
@@ -177,7 +184,14 @@ def three_patches() -> tuple[tuple[str, dict[str, bytes | None]], ...]:
     return (
         ("0001-first", {"pkg/engine.py": first}),
         ("0002-second", {"pkg/engine.py": second, "pkg/new/deep.py": b"new\n"}),
-        ("0003-third", {"pkg/bare.py": None, "pkg/dos.py": b"one\r\ntwo\r\nTHREE\r\nfour\r\n", "pkg/added.bin": bytes(range(256))}),
+        (
+            "0003-third",
+            {
+                "pkg/bare.py": None,
+                "pkg/dos.py": b"one\r\ntwo\r\nTHREE\r\nfour\r\n",
+                "pkg/added.bin": bytes(range(256)),
+            },
+        ),
     )
 
 
@@ -189,8 +203,12 @@ def snapshot(path: Path) -> dict[str, Any]:
         for name in found:
             file = Path(directory) / name
             status = file.lstat()
-            content = os.readlink(file) if stat.S_ISLNK(status.st_mode) else file.read_bytes()
-            files[file.relative_to(path).as_posix()] = (content, stat.S_IMODE(status.st_mode), status.st_mtime_ns)
+            content = os.fsencode(file.readlink()) if stat.S_ISLNK(status.st_mode) else file.read_bytes()
+            files[file.relative_to(path).as_posix()] = (
+                content,
+                stat.S_IMODE(status.st_mode),
+                status.st_mtime_ns,
+            )
     return {"files": files, **git_state(path)}
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from patchq.git.mail import parse_mail
 from patchq.git.objects import Objects, read_commit
 from patchq.git.pick import pick
-from patchq.git.mail import parse_mail
 from patchq.series.series import load_series
 
 ROOT = Path(__file__).parents[2]
@@ -21,13 +21,18 @@ PINNED = "v0.27.1"
 pytestmark = pytest.mark.vllm
 
 IDENTITY = {
-    "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.c",
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@b.c",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@b.c",
     "GIT_CONFIG_GLOBAL": os.devnull,
 }
 
 
 def git(*args: str, cwd: Path) -> str:
-    done = subprocess.run(["git", *args], cwd=cwd, env={**os.environ, **IDENTITY}, capture_output=True, check=False)
+    done = subprocess.run(
+        ["git", *args], cwd=cwd, env={**os.environ, **IDENTITY}, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
 
@@ -39,7 +44,9 @@ def patchq(real_cache: Path) -> Any:
     def call(*args: str, code: int = 0) -> Any:
         done = subprocess.run(
             [sys.executable, "-m", "patchq", "--root", str(ROOT), *args, "--json"],
-            env={**os.environ, "PATCHQ_CACHE": str(real_cache), "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
+            env={**os.environ, "PATCHQ_CACHE": str(real_cache), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
         )
         assert done.returncode == code, done.stderr.decode()
         return json.loads(done.stdout)
@@ -59,8 +66,12 @@ def test_create_verify_unapply_apply(patchq: Any, tmp_path: Path, locked_tree: s
     assert [p["id"] for p in document["patches"]] == [p.id for p in series.patches]
     assert {p["verdict"] for p in document["patches"]} == {"clean"}
     assert document["tree"] == locked_tree == git("rev-parse", "HEAD^{tree}", cwd=made)
-    assert git("log", "--reverse", "--format=%s", f"{PINNED}..", cwd=made).split("\n") == [p.title for p in series.patches]
-    assert set(git("log", "--format=%an <%ae>", cwd=made).split("\n")) == {"patchq maintainers <patchq@localhost>"}
+    assert git("log", "--reverse", "--format=%s", f"{PINNED}..", cwd=made).split("\n") == [
+        p.title for p in series.patches
+    ]
+    assert set(git("log", "--format=%an <%ae>", cwd=made).split("\n")) == {
+        "patchq maintainers <patchq@localhost>"
+    }
     assert patchq("verify", str(made))["ok"] is True
     assert patchq("apply", "--create", str(made))["changed"] is False
     assert patchq("unapply", str(made))["tree"] == series.lock.bases[PINNED].tree
@@ -110,7 +121,10 @@ def test_trees_in_the_store_are_the_locked_ones(real_cache: Path, base: str) -> 
     assert tree == load_series(ROOT).lock.bases[base].tree
     assert not {"PKG-INFO", "setup.cfg", "vllm/_version.py"} & files.keys()
     with Objects(real_cache / "store.git") as objects:
-        for name in ("vllm/config/fault_tolerance.py", "tests/v1/ec_connector/integration/test_epd_correctness.py"):
+        for name in (
+            "vllm/config/fault_tolerance.py",
+            "tests/v1/ec_connector/integration/test_epd_correctness.py",
+        ):
             data = objects.blob(files[name].oid)
             assert data.count(b"\r\n") == data.count(b"\n") > 0
 
@@ -118,7 +132,11 @@ def test_trees_in_the_store_are_the_locked_ones(real_cache: Path, base: str) -> 
 def test_refresh_of_the_unchanged_series_writes_nothing(patchq: Any, tmp_path: Path) -> None:
     made = tmp_path / "vllm"
     patchq("apply", "--create", str(made))
-    before = {p: p.read_bytes() for p in [ROOT / "upstream.lock", *(ROOT / "series").rglob("*")] if p.is_file()}
+    before = {
+        p: p.read_bytes() for p in [ROOT / "upstream.lock", *(ROOT / "series").rglob("*")] if p.is_file()
+    }
     assert patchq("refresh", str(made))["written"] == []
-    after = {p: p.read_bytes() for p in [ROOT / "upstream.lock", *(ROOT / "series").rglob("*")] if p.is_file()}
+    after = {
+        p: p.read_bytes() for p in [ROOT / "upstream.lock", *(ROOT / "series").rglob("*")] if p.is_file()
+    }
     assert after == before
