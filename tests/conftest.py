@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import filelock
 import pytest
 
 from tests.support.world import World, three_patches
@@ -79,6 +80,8 @@ def real_cache() -> Path:
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "patchq", "--root", str(root), "upstream", "fetch", "v0.27.1", "v0.33.0"]
     env = {**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(root)}
-    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    cache.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(cache / "tests.lock"):
+        done = subprocess.run(command, env=env, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return cache
