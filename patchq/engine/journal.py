@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from patchq.cache import cache_dir, key_of, locked, write_atomically
 from patchq.errors import InputError
 from patchq.git.checkout import open_checkout, read_head
-from patchq.git.switch import STAGE, Switch, carry_out
+from patchq.git.switch import STAGE, Switch, SwitchFailedError, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,11 @@ class Record:
     def begin(self, switch: Switch) -> None:
         """Write down a switch before the first file is touched."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._journal, json.dumps(switch.as_dict()).encode())
+        try:
+            write_atomically(self._journal, json.dumps(switch.as_dict()).encode())
+        except OSError:
+            self.end()
+            raise
 
     def end(self) -> None:
         """Forget the switch."""
@@ -80,10 +84,19 @@ def switch_checkout(checkout: Checkout, switch: Switch) -> None:
     Raises:
         RefusedError, EnvironmentLacksError: as `patchq.git.switch.carry_out`; the checkout is as it was.
     """
-    record = Record(checkout)
-    record.begin(switch)
-    carry_out(checkout, switch)
-    record.end()
+    Record(checkout).begin(switch)
+    _finish(checkout, switch, resumed=False)
+
+
+def _finish(checkout: Checkout, switch: Switch, *, resumed: bool) -> None:
+    """Carry a switch out; its journal stays only where it is left half done."""
+    try:
+        carry_out(checkout, switch, resumed=resumed)
+    except SwitchFailedError as error:
+        if error.restored:
+            Record(checkout).end()
+        raise
+    Record(checkout).end()
 
 
 @contextlib.contextmanager
@@ -111,9 +124,9 @@ def recover(checkout: Checkout) -> bool:
         return False
     head = read_head(checkout)
     if head.commit in {pending.old_commit, pending.new_commit}:
-        carry_out(checkout, pending, resumed=True)
-    else:
-        shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
+        _finish(checkout, pending, resumed=True)
+        return True
+    shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
     lock = checkout.git_dir / "index.lock"
     if lock.exists() and lock.read_bytes() == pending.token.encode():
         lock.unlink()

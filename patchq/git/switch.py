@@ -7,7 +7,6 @@ a kill at any point finishes it.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
@@ -28,6 +27,23 @@ if TYPE_CHECKING:
     from patchq.git.checkout import Checkout
 
 STAGE = "patchq-stage"
+
+
+class SwitchFailedError(EnvironmentLacksError):
+    """The machine did not let a switch be done: no space, read-only, an error of git's.
+
+    Attributes:
+        restored: whether the checkout is as it was before.
+    """
+
+    def __init__(self, checkout: Checkout, reason: str, *, restored: bool) -> None:
+        after = (
+            "It is as it was" if restored else "It is half switched, and the next patchq command finishes it"
+        )
+        super().__init__(
+            f"{checkout.top} cannot be switched: {reason}.", f"{after}; mend that and run this again."
+        )
+        self.restored = restored
 
 
 @dataclass(frozen=True)
@@ -189,18 +205,15 @@ def carry_out(checkout: Checkout, switch: Switch, *, resumed: bool = False) -> N
     """
     stage = checkout.git_dir / STAGE
     index_lock = checkout.git_dir / "index.lock"
-    _take_index_lock(index_lock, switch.token)
+    _take_index_lock(checkout, stage, index_lock, switch.token)
     try:
         try:
             _move(checkout, stage, switch, resumed=resumed)
             _move_refs(checkout, switch)
         except (OSError, GitError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.stderr
-            with contextlib.suppress(OSError, GitError):
-                _put_back(checkout, stage, switch)
-            raise EnvironmentLacksError(
-                f"{checkout.top} cannot be switched: {reason}.",
-                "It was put back as it was; mend that and run this again.",
+            raise SwitchFailedError(
+                checkout, str(reason), restored=_put_back(checkout, stage, switch)
             ) from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
@@ -209,8 +222,6 @@ def carry_out(checkout: Checkout, switch: Switch, *, resumed: bool = False) -> N
 
 def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> None:
     """Bring files and index to the new tree: staged first, then moved."""
-    shutil.rmtree(stage, ignore_errors=True)
-    stage.mkdir()
     skipped = _skipped(checkout, switch.changes)
     changes = [c for c in switch.changes if c.path not in skipped]
     index = _stage_index(checkout, stage / "index", switch.changes, skipped)
@@ -231,22 +242,23 @@ def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> 
     index.replace(checkout.git_dir / "index")
 
 
-def _take_index_lock(lock: Path, token: str) -> None:
+def _take_index_lock(checkout: Checkout, stage: Path, lock: Path, token: str) -> None:
     """Hold git's own index lock, so that no other git writes the index meanwhile; a dead switch's lock is taken over."""
-    if lock.exists() and lock.read_bytes() == token.encode():
-        return
     try:
-        with lock.open("xb") as file:
-            file.write(token.encode())
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        if lock.exists() and lock.read_bytes() == token.encode():
+            return
+        mine = stage / "token"
+        mine.write_bytes(token.encode())
+        os.link(mine, lock)
     except FileExistsError:
         raise EnvironmentLacksError(
             f"{lock} is there: another git process is at work in this checkout.",
             "Wait until it is done; if there is none, delete that file and run this again.",
         ) from None
     except OSError as error:
-        raise EnvironmentLacksError(
-            f"{lock} cannot be written: {error.strerror}.", "Make the checkout writable."
-        ) from None
+        raise SwitchFailedError(checkout, f"{stage.parent}: {error.strerror}", restored=True) from None
 
 
 def _skipped(checkout: Checkout, changes: Iterable[Change]) -> set[str]:
@@ -388,8 +400,8 @@ def _move_refs(checkout: Checkout, switch: Switch) -> None:
         checkout.run(["update-ref", "-d", switch.drop_ref, switch.old_commit], check=False)
 
 
-def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> None:
-    """Undo the files and the index of a switch that failed; HEAD had not moved."""
+def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> bool:
+    """Undo what a failed switch has done; give whether that worked."""
     back = Switch(
         switch.token,
         switch.new_commit,
@@ -400,15 +412,26 @@ def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> None:
         None,
         tuple(Change(c.path, c.new, c.old) for c in switch.changes),
     )
-    _move(checkout, stage, back, resumed=True)
+    try:
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        _move(checkout, stage, back, resumed=True)
+        _put_refs_back(checkout, switch)
+    except (OSError, GitError, RefusedError):
+        return False
+    return True
+
+
+def _put_refs_back(checkout: Checkout, switch: Switch) -> None:
     if switch.old_ref is None:
         checkout.run(["update-ref", "--no-deref", "HEAD", switch.old_commit])
     else:
         checkout.run(["symbolic-ref", "HEAD", switch.old_ref])
-    if switch.new_ref is not None and switch.new_ref != switch.old_ref:
-        if switch.branch_was is None:
-            checkout.run(["update-ref", "-d", switch.new_ref], check=False)
-        else:
-            checkout.run(["update-ref", switch.new_ref, switch.branch_was])
-    elif switch.new_ref is not None:
+    if switch.new_ref is None:
+        return
+    if switch.new_ref == switch.old_ref:
         checkout.run(["update-ref", switch.new_ref, switch.old_commit])
+    elif switch.branch_was is None:
+        checkout.run(["update-ref", "-d", switch.new_ref], check=False)
+    else:
+        checkout.run(["update-ref", switch.new_ref, switch.branch_was])

@@ -193,6 +193,8 @@ def test_no_space_left_at_every_write(stacked: World, target: str, monkeypatch: 
             state["files"] = {n: v[:2] for n, v in state["files"].items()}
         finished = contents(clone) == PATCHED  # only tidying up failed, after the switch was done
         assert finished or after == before, (target, number)
+        again = stacked.patchq("status", str(clone), "--json").json
+        assert again["applied"] == (["0001-first", "0002-second", "0003-third"] if finished else [])
         stacked.ok("apply", str(clone))
         assert whole(clone) == "patched"
 
