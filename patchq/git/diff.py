@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from patchq.errors import InputError
-from patchq.git.objects import REGULAR
+from patchq.git.objects import EMPTY_BLOB, REGULAR
 
 MAX_BINARY = 256 * 1024 * 1024
 """Bytes a binary patch may inflate to; more is taken for a bomb."""
 
+_SIGNATURE = frozenset({b"-- \n", b"--\n", b"-- \r\n"})
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: ?(.*))?$")
 _INDEX = re.compile(rb"index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})(?: (\d{6}))?$")
+_PAIRS = (("old mode", "new mode"), ("rename from", "rename to"), ("copy from", "copy to"))
+_MARKS = ("new file mode", "deleted file mode", *(mark for pair in _PAIRS for mark in pair))
 _ESCAPES = {
     **{ord(k): v for k, v in zip('abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True)},
 }
@@ -91,6 +94,11 @@ class FileChange:
         return self.new_path if self.new_path is not None else str(self.old_path)
 
     @property
+    def gone(self) -> str | None:
+        """The path that it takes away, by deletion or rename."""
+        return None if self.copied or self.old_path == self.new_path else self.old_path
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Every path it reads or writes."""
         return tuple(dict.fromkeys(p for p in (self.old_path, self.new_path) if p is not None))
@@ -150,23 +158,44 @@ def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange
     while (line := reader.peek()) is not None:
         if line.startswith(b"diff --git "):
             changes.append(_file_change(reader))
-        elif (
-            (not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]))
-            or line.startswith(b"-- ")
-            or line == b"--\n"
-        ):
+        elif line in _SIGNATURE:
+            reader.take()
+            _signature(reader)
+        elif not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]):
             break
         else:
             raise reader.fail(f"{_shown(line)} is neither a hunk line nor the start of a file's diff")
-    written = [p for c in changes for p in {c.new_path, None if c.copied else c.old_path} if p]
+    _refuse_twice(changes, where)
+    return tuple(changes)
+
+
+def _signature(reader: _Reader) -> None:
+    """What may follow format-patch's `-- ` line: git's version, and nothing else (a second mail would be lost)."""
+    if (line := reader.peek()) is not None and not line.startswith((b"From ", b"diff ")):
+        reader.take()
+    while (line := reader.peek()) is not None:
+        if line.strip():
+            raise reader.fail(f"{_shown(line)} stands after the end of the patch", "Keep one patch a file.")
+        reader.take()
+
+
+def _refuse_twice(changes: list[FileChange], where: str) -> None:
+    """Refuse two changes of one path; but a file may go and another come in its place, as when its type changes."""
+    comes: set[str | None] = set()
+    goes: set[str | None] = set()
     for change in changes:
+        stays = change.old_path == change.new_path
         for path in change.paths:
-            if written.count(path) > 1:
+            twice = path == change.new_path and (path in comes or (stays and path in goes))
+            if twice or (path == change.gone and path in goes):
                 raise InputError(
                     f"{where}:{change.line}: {path} is changed twice in one patch.",
                     "Write the patch anew from its commit: patchq refresh.",
                 )
-    return tuple(changes)
+        comes.add(change.new_path)
+        goes |= {change.old_path} if stays else {change.gone}
+        comes.discard(None)
+        goes.discard(None)
 
 
 def _file_change(reader: _Reader) -> FileChange:
@@ -217,12 +246,61 @@ def _file_change(reader: _Reader) -> FileChange:
         reader.take()
     if old is None and new is None:
         raise InputError(f"{reader.where}:{start}: {_shown(header)} names no file.", "Write the patch anew.")
-    for path in (old, new):
-        if path is not None:
-            check_path(path, f"{reader.where}:{start}")
     body = _binary(reader) if binary else None
     hunks = [] if binary else _hunks(reader)
-    return FileChange(start, old, new, hunks=tuple(hunks), binary=body, **values)  # type: ignore[arg-type]
+    change = FileChange(start, old, new, hunks=tuple(hunks), binary=body, **values)  # type: ignore[arg-type]
+    _check_whole(change, reader.lines[start - reader.first_line : reader.at], reader.where)
+    return change
+
+
+def _check_whole(change: FileChange, lines: list[bytes], where: str) -> None:
+    """Refuse a file's diff that leaves the tree, or that says less than its header promises.
+
+    Raises:
+        InputError: what is wrong with it.
+    """
+    for path in change.paths:
+        check_path(path, f"{where}:{change.line}")
+    if lacking := _lacking(change, lines):
+        raise InputError(
+            f"{where}:{change.line}: {lacking}.",
+            "The file is truncated or was edited by hand; write it anew from its commit: patchq refresh.",
+        )
+
+
+def _lacking(change: FileChange, lines: list[bytes]) -> str:
+    """What the header of a file's diff promises and its rest does not keep; empty where all is there."""
+    marks = {mark for mark in _MARKS for line in lines[1:] if line.startswith(mark.encode() + b" ")}
+    halves = [
+        f"{a} without {b}"
+        for one, two in _PAIRS
+        for a, b in ((one, two), (two, one))
+        if (a in marks) > (b in marks)
+    ]
+    path = change.path
+    added, deleted = change.old_path is None, change.new_path is None
+    whole = added or deleted
+    oids = (
+        {change.old_oid if deleted else "", change.new_oid if added else ""}
+        if whole
+        else {change.old_oid, change.new_oid}
+    )
+    kept = bool(change.hunks) or change.binary is not None
+    checks = {
+        f"the diff of {path} has a line {''.join(halves[:1])!r}": bool(halves),
+        f"the diff of {path} does not say plainly whether the file is deleted": deleted
+        != ("deleted file mode" in marks),
+        f"the diff of {path} does not say plainly whether the file is added": added
+        != ("new file mode" in marks),
+        f"the diff of {path} ends inside a line": not lines[-1].endswith(b"\n"),
+        f"the diff of {path} does not say what its content is": not kept and whole and not change.old_oid,
+        f"the diff of {path} names another content and does not hold it": not kept
+        and any(oid and not (whole and EMPTY_BLOB.startswith(oid)) for oid in oids),
+        f"the diff of {path} changes nothing": not kept
+        and change.old_path == change.new_path
+        and change.old_mode == change.new_mode,
+    }
+    return next((problem for problem, found in checks.items() if found), "")
 
 
 def _hunks(reader: _Reader) -> list[Hunk]:
@@ -265,15 +343,15 @@ def _hunk(
             raise reader.fail(
                 f"{_shown(line)} stands inside the hunk of line {start}, whose counts promise more lines"
             )
+        if not text.endswith(b"\n"):
+            raise reader.fail(
+                "the patch ends inside a line", "The file is truncated; write it anew from its commit."
+            )
         reader.take()
         following = reader.peek()
         if following is not None and following.startswith(b"\\"):
             reader.take()
             text = text.removesuffix(b"\n")
-        elif not text.endswith(b"\n"):
-            raise reader.fail(
-                "the patch ends inside a line", "The file is truncated; write it anew from its commit."
-            )
         if mark in b" -":
             old.append(text)
         if mark in b" +":

@@ -27,6 +27,7 @@ SUBMODULE = 0o160000
 DIRECTORY = 0o040000
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZERO_OID = "0" * 40
 UNPACK_LIMIT = 2000
 """Up to this many objects are written loose, more as a pack (git's own transfer.unpackLimit is 100)."""
