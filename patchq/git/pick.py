@@ -76,11 +76,15 @@ def pick(objects: Objects, tree: str, patch: MailPatch, where: str) -> Picked:
     """
     written: dict[str, Entry | None] = {}
     offsets: list[Offset] = []
+    going = {change.gone for change in patch.changes}
     for change in patch.changes:
         old = objects.lookup(tree, change.old_path) if change.old_path is not None else None
-        _check_preimage(objects, tree, change, old, where)
-        if change.old_path is not None and change.new_path != change.old_path and not change.copied:
-            written[change.old_path] = None
+        if change.new_path not in {change.old_path, None} and change.new_path not in going:
+            _check_free(objects, tree, change, where)
+        if change.old_path is not None:
+            _check_preimage(objects, change, old, where)
+        if change.gone is not None:
+            written.setdefault(change.gone, None)
         if change.new_path is not None:
             entry, moved = _postimage(objects, change, old, where)
             written[change.new_path] = entry
@@ -89,39 +93,48 @@ def pick(objects: Objects, tree: str, patch: MailPatch, where: str) -> Picked:
         result = objects.edit_tree(tree, written)
     except ValueError as error:
         raise HunkRefusedError(
-            f"{where}: a file of the patch needs {error} to be a directory, and it is not one (or the reverse).",
+            f"{where}: a file and a directory would both be called {str(error)!r} after the patch.",
             "Port the patch to this base.",
             str(error),
         ) from None
     return Picked(result, written, tuple(offsets))
 
 
-def _check_preimage(objects: Objects, tree: str, change: FileChange, old: Entry | None, where: str) -> None:
+def _check_free(objects: Objects, tree: str, change: FileChange, where: str) -> None:
+    found = objects.lookup(tree, change.path)
+    if found is not None and found.mode != DIRECTORY:
+        raise HunkRefusedError(
+            f"{where}:{change.line}: the patch adds {change.path}, which is there already.",
+            "See what put it there.",
+            change.path,
+            missing=True,
+        )
+
+
+def _check_preimage(objects: Objects, change: FileChange, old: Entry | None, where: str) -> None:
     at = f"{where}:{change.line}"
-    if change.old_path is None:
-        if objects.lookup(tree, change.path) is not None:
-            raise HunkRefusedError(
-                f"{at}: the patch adds {change.path}, which is there already.",
-                "See what put it there.",
-                change.path,
-                missing=True,
-            )
-        return
+    path = str(change.old_path)
     if old is None or old.mode == DIRECTORY:
         raise HunkRefusedError(
-            f"{at}: {change.old_path} is not in the tree.",
+            f"{at}: {path} is not in the tree.",
             "It was moved or deleted there; port the patch.",
-            change.old_path,
+            path,
             missing=True,
         )
     if change.old_mode is not None and change.old_mode != old.mode:
         raise HunkRefusedError(
-            f"{at}: {change.old_path} has mode {old.mode:o}, the patch expects {change.old_mode:o}.",
+            f"{at}: {path} has mode {old.mode:o}, the patch expects {change.old_mode:o}.",
             "Port the patch to this base.",
-            change.old_path,
+            path,
         )
     if change.new_path is None and not _same(change.old_oid, old.oid):
-        _apply_hunks(objects.blob(old.oid), change, where)
+        left = None if change.binary else _apply_hunks(objects.blob(old.oid), change, where)[0]
+        if left != b"":
+            raise HunkRefusedError(
+                f"{at}: {path}, which the patch deletes, is not the file that it was made from.",
+                "Port the patch to this base.",
+                path,
+            )
 
 
 def _postimage(
@@ -163,7 +176,7 @@ def _postimage(
                 change.path,
             ) from None
     else:
-        after, moved = _apply_hunks(before, change, where)
+        after, moved = _apply_hunks(before, change, where, exact=known)
     if (known or old is None) and change.new_oid and not _same(change.new_oid, object_id("blob", after)):
         raise HunkRefusedError(
             f"{at}: applied to the very file it names, the patch of {change.path} does not give the result it names.",
@@ -177,14 +190,17 @@ def _same(abbreviated: str, oid: str) -> bool:
     return bool(abbreviated) and oid.startswith(abbreviated)
 
 
-def _apply_hunks(before: bytes, change: FileChange, where: str) -> tuple[bytes, list[Offset]]:
+def _apply_hunks(
+    before: bytes, change: FileChange, where: str, *, exact: bool = False
+) -> tuple[bytes, list[Offset]]:
+    """A file's content after its hunks, and those that moved; `exact` for the very file that the patch was made from."""
     lines = split_lines(before)
     out: list[bytes] = []
     moved: list[Offset] = []
     done = shift = 0
     for number, hunk in enumerate(change.hunks, start=1):
         expected = max(hunk.old_start - 1, 0) if hunk.old else hunk.old_start
-        at = _locate(lines, hunk, expected + shift, done)
+        at = _exactly(lines, hunk, expected, done) if exact else _locate(lines, hunk, expected + shift, done)
         if isinstance(at, str):
             raise HunkRefusedError(
                 f"{where}:{hunk.line}: hunk {number} of {change.path} {at}.",
@@ -208,28 +224,37 @@ def _apply_hunks(before: bytes, change: FileChange, where: str) -> tuple[bytes, 
     return b"".join(out), moved
 
 
+def _exactly(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> int | str:
+    """The index that a hunk's header gives, if its preimage stands there; no other place can be meant."""
+    end = expected + len(hunk.old)
+    if floor <= expected and end <= len(lines) and tuple(lines[expected:end]) == hunk.old:
+        return expected
+    return _difference(lines, hunk, expected)
+
+
 def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> int | str:
     """The index at which a hunk's preimage stands, or why there is none.
 
-    As in git, a hunk that starts at line 1 with no more context before than after must match at the file's start, and
+    As in git, a hunk that starts at line 1 with no context before its first change must match at the file's start, and
     one with no context after its last change at the file's end. Beyond git, the definition that the hunk header names
-    must be the one above the place, so that an identical block in another function is never taken.
+    must be the one above the place, and one place alone may fit, be it the expected one or not: in a file that is not
+    the one the patch was made from, an identical block may have moved to where the right one was.
     """
     if not hunk.old:
-        if hunk.old_start == 0 and lines:
-            return "adds a whole file where there is one"
-        return expected if floor <= expected <= len(lines) else "inserts beyond the end of the file"
+        if hunk.old_start:
+            return "has no context, so that its place cannot be told"
+        return "adds a whole file where there is one" if lines else expected
     size = len(hunk.old)
     at_end = hunk.trailing == 0
-    at_start = hunk.old_start == 1 and hunk.leading <= hunk.trailing and hunk.leading == 0
+    at_start = hunk.old_start == 1 and hunk.leading == 0
     places = [
         i
         for i in _occurrences(lines, hunk.old, floor)
         if (not at_end or i + size == len(lines)) and (not at_start or i == 0)
     ]
-    if expected in places and (not hunk.heading or _heading(lines, expected) == hunk.heading):
-        return expected
-    named = [i for i in places if not hunk.heading or _heading(lines, i) == hunk.heading]
+    named = [i for i in places if _heading(lines, i) == hunk.heading]
+    if not hunk.heading and len(named) != 1:
+        named = places
     if len(named) == 1:
         return named[0]
     if named:
@@ -267,9 +292,13 @@ def _difference(lines: Sequence[bytes], hunk: Hunk, expected: int) -> str:
     for i, text in enumerate(hunk.old):
         have = lines[expected + i] if 0 <= expected + i < len(lines) else None
         if have != text:
-            shown = (
-                "the end of the file" if have is None else repr(have.decode("utf-8", "replace").strip()[:60])
-            )
-            want = repr(text.decode("utf-8", "replace").strip()[:60])
-            return f"expects {want} at line {expected + i + 1} and finds {shown}"
-    return "stands nowhere in the file"
+            shown = "the end of the file" if have is None else _shown(have, text)
+            return f"expects {_shown(text, have)} at line {expected + i + 1} and finds {shown}"
+    edge = "end" if hunk.trailing == 0 else "beginning"
+    return f"must stand at the {edge} of the file, and there is more there"
+
+
+def _shown(text: bytes, other: bytes | None) -> str:
+    """A line for a message; blanks and line ends only where they are the difference."""
+    blanks = other is not None and text.strip() == other.strip()
+    return repr((text if blanks else text.strip()).decode("utf-8", "replace")[:60])
