@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import base64
 import datetime
-import email.header
 import email.utils
+import os
 import re
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from patchq.errors import InputError
 from patchq.git.diff import FileChange, parse_diff
+from patchq.git.mailinfo import (
+    clean_message,
+    clean_subject,
+    decode,
+    decode_header,
+    split_message,
+    spoils_message,
+    take_inbody_headers,
+)
 from patchq.git.objects import Identity
 from patchq.git.run import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FROM_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 DIFF_OPTIONS = (
@@ -82,6 +89,10 @@ def parse_mail(data: bytes, where: str) -> MailPatch:
         raise InputError(
             f"{where}:1: this is an HTML page, not a patch.", "Fetch the raw patch and save that."
         )
+    if data[:1000].split(b"\n", 1)[0].endswith(b"\r"):
+        raise InputError(
+            f"{where}:1: the file's lines end in CRLF.", "Save it again as it was sent, with LF line ends."
+        )
     if not data.startswith(b"From "):
         raise InputError(
             f"{where}:1: the file does not begin with `From `, as a mailed patch does.",
@@ -98,20 +109,22 @@ def parse_mail(data: bytes, where: str) -> MailPatch:
         raise InputError(
             f"{where}: a {encoding.decode('latin-1')} mail body is not supported.", "Save it as 8bit."
         )
-    body, diff = _split_body(rest)
+    body, rest = split_message(rest)
+    inbody, body = take_inbody_headers(body)
+    headers |= inbody
     for name in ("from", "date", "subject"):
         if name not in headers:
             raise InputError(
                 f"{where}:1: the mail has no {name.title()} header.", "Write it with patchq refresh."
             )
-    subject = re.sub(r"^\[PATCH[^]]*\] *", "", _decode(headers["subject"]))
-    title = " ".join(subject.split("\n"))
-    text = body.decode("utf-8", "surrogateescape").strip("\n")
-    first_line = data[: len(data) - len(diff)].count(b"\n") + 1
+    charset = re.search(rb"charset=\"?([^\s;\"]+)", headers.get("content-type", b""), re.IGNORECASE)
+    title = clean_subject(decode_header(headers["subject"]))
+    text = decode(body, charset[1].decode("ascii", "replace") if charset else "utf-8")
+    diff = _diff_of(rest, where, data[: len(data) - len(rest)].count(b"\n") + 1)
     return MailPatch(
         author=_author(headers, where),
-        message=f"{title}\n\n{text}\n" if text else f"{title}\n",
-        changes=parse_diff(diff, where, first_line),
+        message=clean_message(f"{title}\n\n{text}") + "\n",
+        changes=parse_diff(diff, where, data[: len(data) - len(diff)].count(b"\n") + 1),
     )
 
 
@@ -128,14 +141,15 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
         InputError: `git am` could not carry this message; the line is named.
     """
     title, _, body = message.strip("\n").partition("\n")
-    body = body.strip("\n")
+    body = clean_message(body)
+    inbody, _ = take_inbody_headers(body.encode("utf-8", "surrogateescape"))
     for number, line in enumerate(body.split("\n"), start=3):
-        if re.match(r"---(\s|$)|diff -|Index: |>?From [0-9a-f]{40} |\f", line):
+        if spoils_message(line) or (inbody and number == 3):  # noqa: PLR2004
             raise InputError(
-                f"{where}: line {number} of the commit message, {line!r}, would be taken for the start of the diff.",
+                f"{where}: line {number} of the commit message, {line!r}, would be taken for a part of the mail.",
                 "Indent that line by a space.",
             )
-    if not title or title != title.strip() or re.match(r"\[PATCH", title):
+    if not title or title != clean_subject(title):
         raise InputError(
             f"{where}: {title!r} is not a title that `git am` keeps.", "Reword the commit's first line."
         )
@@ -155,7 +169,7 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
     text = body.encode("utf-8", "surrogateescape") + b"\n" if body else b""
     data = FROM_LINE + b"\n".join(head) + b"\n\n" + text + b"---\n\n" + diff
     again = parse_mail(data, where)
-    if (again.author, again.message.rstrip("\n")) != (author, f"{title}\n\n{body}".rstrip("\n")):
+    if (again.author, again.message) != (author, clean_message(f"{title}\n\n{body}") + "\n"):
         raise InputError(
             f"{where}: the author or message does not survive being mailed ({again.title!r}).",
             "Use printable text in the author's name and in the message.",
@@ -164,8 +178,18 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
 
 
 def diff_trees(git_dir: Path, old: str, new: str) -> bytes:
-    """The diff between two trees of a repository, in the one form that bodies are written in."""
-    return run(["diff-tree", "-r", *DIFF_OPTIONS, old, new], env={"GIT_DIR": str(git_dir)})
+    """The diff between two trees of a repository, in the one form that bodies are written in.
+
+    Git runs in an empty repository that borrows the objects, where no attribute or setting can change that form: those
+    of the repository, and those of the directory that one stands in, would.
+    """
+    found = run(["rev-parse", "--git-path", "objects"], cwd=git_dir, env={"GIT_DIR": str(git_dir)})
+    objects = git_dir / os.fsdecode(found).rstrip("\n")
+    with tempfile.TemporaryDirectory(prefix="patchq-") as empty:
+        (Path(empty) / "HEAD").write_text("ref: refs/heads/none\n")
+        (Path(empty) / "refs").mkdir()
+        env = {"GIT_DIR": empty, "GIT_OBJECT_DIRECTORY": str(objects.absolute())}
+        return run(["diff-tree", "-r", *DIFF_OPTIONS, old, new], cwd=Path(empty), env=env)
 
 
 def _headers(lines: list[bytes], where: str) -> dict[str, bytes]:
@@ -185,37 +209,49 @@ def _headers(lines: list[bytes], where: str) -> dict[str, bytes]:
     return headers
 
 
-def _split_body(rest: bytes) -> tuple[bytes, bytes]:
-    """The message and the diff: the first `---` or `diff --git` line ends the message, as in git's mailinfo."""
-    match = re.search(rb"^(?:---[ \t]*\r?\n|---[ \t]+\S|diff --git )", rest, re.MULTILINE)
-    if match is None:
-        return rest, b""
-    start = re.compile(rb"^diff --git ", re.MULTILINE).search(rest, match.start())
-    return rest[: match.start()], rest[start.start() :] if start else b""
+def _diff_of(rest: bytes, where: str, first_line: int) -> bytes:
+    """The diff in what follows a message, past the diffstat.
+
+    Raises:
+        InputError: there is none, or there is one in another form, which would be passed over.
+    """
+    found = re.compile(rb"^diff --git ", re.MULTILINE).search(rest)
+    before = rest[: found.start()] if found else rest
+    if foreign := re.search(rb"^(?:\+\+\+ |@@ -)", before, re.MULTILINE):
+        line = first_line + before[: foreign.start()].count(b"\n")
+        raise InputError(
+            f"{where}:{line}: a diff begins here without a `diff --git` line.",
+            "Write the patch with patchq refresh, or with `git format-patch`.",
+        )
+    if found is None:
+        raise InputError(
+            f"{where}:{first_line}: the patch changes no file.",
+            "If it was cut off, restore it; if its commit is empty, drop the patch.",
+        )
+    return rest[found.start() :]
 
 
 def _author(headers: dict[str, bytes], where: str) -> Identity:
     raw = headers["from"].replace(b"\n", b"")
-    match = re.match(rb"\s*(.*?)\s*<([^<>]*)>\s*$", raw)
+    match = re.match(rb"\s*(.*?)\s*<([^<>]*)>\s*$", raw, re.DOTALL)
     if match is None:
         raise InputError(
             f"{where}:2: `From:` does not read `Name <mail>`.", "Write the patch with patchq refresh."
         )
-    name = match[1].decode("utf-8", "surrogateescape")
+    name = decode_header(match[1])
     if name.startswith('"') and name.endswith('"') and len(name) > 1:
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
-    parsed = email.utils.parsedate_tz(headers["date"].decode("latin-1"))
-    if parsed is None:
+    try:
+        parsed = email.utils.parsedate_tz(headers["date"].decode("latin-1"))
+        seconds = email.utils.mktime_tz(parsed) if parsed else None
+    except (ValueError, OverflowError):
+        seconds = None
+    if parsed is None or seconds is None:
         raise InputError(f"{where}:3: `Date:` is not a mail date.", "Write the patch with patchq refresh.")
     minutes = (parsed[9] or 0) // 60
     sign = "-" if minutes < 0 else "+"
     zone = f"{sign}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
-    return Identity(
-        _decode(name.encode("utf-8", "surrogateescape")),
-        match[2].decode("utf-8", "surrogateescape"),
-        email.utils.mktime_tz(parsed),
-        zone,
-    )
+    return Identity(name, decode(match[2]), seconds, zone)
 
 
 def _zone(zone: str) -> datetime.timezone:
@@ -224,10 +260,10 @@ def _zone(zone: str) -> datetime.timezone:
 
 
 def _encode(text: str, *, quote: bool = False) -> bytes:
-    """A header value: as it is where it is ASCII, else RFC 2047 in base64, one word a line."""
-    if text.isascii():
-        if quote and re.search(r'[()<>@,;:\\".\[\]]', text):
-            return b'"' + re.sub(r'(["\\])', r"\\\1", text).encode() + b'"'
+    """A header value: as it is where it is ASCII and looks like no RFC 2047 word, else RFC 2047 in base64, one word a line."""
+    if quote and re.search(r'[()<>@,;:\\".\[\]]', text):
+        text = '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+    if text.isascii() and "=?" not in text:
         return text.encode()
     words: list[bytes] = []
     chunk = b""
@@ -239,13 +275,3 @@ def _encode(text: str, *, quote: bool = False) -> bytes:
         chunk += coded
     words.append(chunk)
     return b"\n ".join(b"=?UTF-8?B?" + base64.b64encode(w) + b"?=" for w in words)
-
-
-def _decode(value: bytes) -> str:
-    unfolded = re.sub(rb"\n[ \t]+", b" ", value).strip()
-    text = unfolded.decode("utf-8", "surrogateescape")
-    if "=?" not in text:
-        return text
-    joined = re.sub(r"\?=\s+=\?", "?==?", text)
-    parts = email.header.decode_header(joined)
-    return "".join(p if isinstance(p, str) else p.decode(c or "ascii", "replace") for p, c in parts)
