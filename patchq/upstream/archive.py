@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import tarfile
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from patchq.errors import InputError, RefusedError
 from patchq.git.diff import check_path
@@ -17,6 +18,27 @@ if TYPE_CHECKING:
 MAX_FILES = 100_000
 MAX_BYTES = 2 * 1024**3
 """Bytes that an archive may hold unpacked (vLLM 0.33.0 holds 0.2 GB)."""
+
+
+class _Bounded:
+    """A stream that ends in a refusal after `MAX_BYTES` and some, whatever its headers say."""
+
+    def __init__(self, stream: gzip.GzipFile, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._left = MAX_BYTES + MAX_FILES * 4 * tarfile.BLOCKSIZE
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes."""
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise _too_large(self._name)
+        return data
+
+
+def _too_large(name: str) -> RefusedError:
+    return RefusedError(f"{name}: it holds more than {MAX_BYTES} bytes.", "Do not use this archive.")
 
 
 class TreeFile(NamedTuple):
@@ -44,25 +66,34 @@ def read_sdist(path: Path, name: str, is_generated: Callable[[str], bool]) -> It
     size = 0
     top = ""
     try:
-        with tarfile.open(path, "r|gz", errorlevel=2) as archive:
-            for member in archive:
+        with (
+            gzip.open(path) as packed,
+            tarfile.open(
+                fileobj=cast("IO[bytes]", _Bounded(packed, name)), mode="r|", errorlevel=2
+            ) as archive,
+        ):
+            for number, member in enumerate(archive):
+                if number >= MAX_FILES:
+                    raise RefusedError(f"{name}: it has more than {MAX_FILES} members.", refuse)
                 if member.isdir():
                     continue
                 if not member.isreg():
                     raise RefusedError(f"{name}: the member {member.name!r} is not a plain file.", refuse)
                 first, slash, inner = member.name.partition("/")
                 top = top or first
-                if not slash or first != top:
-                    raise RefusedError(f"{name}: the member {member.name!r} is outside {top}/.", refuse)
+                if not slash or first != top or first in {"", ".", ".."}:
+                    raise RefusedError(
+                        f"{name}: the member {member.name!r} is not under one top directory.", refuse
+                    )
                 try:
                     check_path(inner, name)
                 except InputError as error:
                     raise RefusedError(error.message, refuse) from None
                 size += member.size
-                if inner in seen or len(seen) >= MAX_FILES or size > MAX_BYTES:
-                    raise RefusedError(
-                        f"{name}: {inner!r} stands twice, or the archive is too large.", refuse
-                    )
+                if inner in seen:
+                    raise RefusedError(f"{name}: the member {member.name!r} stands there twice.", refuse)
+                if size > MAX_BYTES:
+                    raise _too_large(name)
                 seen.add(inner)
                 if is_generated(inner):
                     continue
