@@ -92,7 +92,11 @@ def _counted(files: Iterator[TreeFile], step: Callable[[int], None]) -> Iterator
 
 def _read_directory(top: Path) -> Iterator[TreeFile]:
     """The files of a directory tree as git would see them; repositories' own files and generated ones left out."""
-    for directory, names, files in os.walk(top):
+
+    def unreadable(error: OSError) -> None:
+        raise EnvironmentLacksError(f"{error.filename} cannot be read: {error.strerror}.", "Mend it.")
+
+    for directory, names, files in os.walk(top, onerror=unreadable):
         here = Path(directory)
         names[:] = sorted(n for n in names if n not in {".git", "__pycache__"})
         for name in sorted([*files, *(n for n in names if (here / n).is_symlink())]):
