@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int], None]) -> str:
     """Fetch one commit without its history, and give its id.
 
-    GitPython does the fetch for its progress reports.
+    GitPython reads the progress reports. Its own fetch is not used: it cannot read what git says of a bare commit id.
 
     Args:
         git_dir: the repository to fetch into.
@@ -31,6 +31,7 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     import git as gitpython
+    from git.cmd import handle_process_output
 
     class Reports(gitpython.RemoteProgress):
         seen = 0
@@ -54,22 +55,20 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
     repo = gitpython.Repo(git_dir)
     repo.git.update_environment(**clean_environment())
     repo.git.set_persistent_git_options(c=[*NEUTRAL_CONFIG, "protocol.ext.allow=never"])
-    remote = gitpython.Remote(repo, url)
+    reports = Reports()
+    options = ["--progress", "--depth=1", "--no-tags", "--no-write-fetch-head"]
+    process = repo.git.fetch(*options, "--", url, f"+{revision}:{incoming}", as_process=True)
     try:
-        remote.fetch(
-            f"+{revision}:{incoming}",
-            progress=Reports(),
-            depth=1,
-            no_tags=True,
-        )
-    except gitpython.GitCommandError as error:
-        said = (error.stderr or "").strip().strip("'").replace("stderr: '", "").strip().split("\n")[-1]
-        if "couldn't find remote ref" in str(error) or "not our ref" in str(error):
+        handle_process_output(process, None, reports.new_message_handler(), None)
+        process.wait()
+    except gitpython.GitCommandError:
+        said = [line.partition(": ")[2] for line in reports.error_lines] or ["git fetch failed"]
+        if "couldn't find remote ref" in said[0] or "not our ref" in " ".join(said):
             raise InputError(
                 f"{url} has no {revision!r}.", "Name a commit, branch or tag of that remote."
             ) from None
         raise EnvironmentLacksError(
-            f"{revision[:12]} cannot be fetched from {url}: {said}.",
+            f"{revision[:12]} cannot be fetched from {url}: {said[0].rstrip('.')}.",
             "Check the network and the url, then run this again.",
         ) from None
     commit = resolve(git_dir, incoming)
