@@ -94,6 +94,8 @@ class PatchMeta:
         for name in self.because:
             if name not in self.depends:
                 raise ValueError(f"because gives a reason for {name!r}, which depends does not list")
+        if self.time_limit <= 0:
+            raise ValueError(f"time_limit {self.time_limit} is not a number of seconds above 0")
         if not re.fullmatch(r"sm_[0-9]{2,3}a?", self.target):
             raise ValueError(f"target {self.target!r} is not a CUDA architecture such as sm_86")
 
