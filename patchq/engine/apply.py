@@ -92,14 +92,14 @@ def choose(series: Series, lane: Lane, upto: str | None, only: Sequence[str]) ->
     Raises:
         InputError: a name is not a patch of this lane.
     """
-    if upto and only:
+    if upto is not None and only:
         raise InputError("--upto and --only do not go together.", "Use one of them.")
     in_lane = lane.stack.ids
-    wanted = [series.find(name).id for name in ([upto] if upto else only)]
+    wanted = [series.find(name).id for name in ([upto] if upto is not None else only)]
     for patch in wanted:
         if patch not in in_lane:
             raise InputError(f"{patch} has no body for {lane.base}.", f"The lane has: {', '.join(in_lane)}.")
-    if upto:
+    if upto is not None:
         return in_lane[: in_lane.index(wanted[0]) + 1]
     if only:
         return tuple(p.id for p in series.closure(wanted) if p.id in in_lane)

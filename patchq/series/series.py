@@ -81,7 +81,7 @@ class Series:
         Raises:
             InputError: there is no such base.
         """
-        chosen = name or self.lock.with_role("pinned") or next(iter(self.lock.bases), "")
+        chosen = name if name is not None else self.lock.with_role("pinned") or next(iter(self.lock.bases), "")
         for candidate in (chosen, f"v{chosen}"):
             if candidate in self.lock.bases:
                 return candidate, self.lock.bases[candidate]

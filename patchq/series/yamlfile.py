@@ -77,6 +77,8 @@ def fit(data: Any, noun: type[T], where: str, lines: dict[tuple[str | int, ...],
             problem, remedy = f"the key {name!r} is missing", "Add it."
         else:
             message = first["msg"].removeprefix("Value error, ")
+            if first["type"] in {"tuple_type", "dict_type"}:
+                message = message.replace("tuple", "list").replace("dictionary", "mapping")
             problem, remedy = f"{name}: {message[:1].lower()}{message[1:]}", f"It reads {first['input']!r} now."
         raise InputError(f"{where}:{line}: {problem}.", remedy) from None
 
@@ -125,6 +127,8 @@ def _plain(
         loader = _Loader("")
         try:
             return loader.construct_object(node)
+        except ValueError:
+            return node.value
         finally:
             loader.dispose()
     return node.value
