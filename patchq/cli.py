@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -63,35 +64,70 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and give its exit code: 0 yes, 1 no, 2 bad input, 3 the environment lacks something, 130 interrupted."""
     strip_environment()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    as_json = "--json" in arguments
     try:
-        app(arguments, prog_name="patchq")
+        code = app(arguments, prog_name="patchq", standalone_mode=False)
+        sys.stdout.flush()
     except PatchqError as error:
-        _report(error, as_json="--json" in arguments)
-        return error.exit_code
+        return _report(error, as_json=as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        print("patchq: interrupted", file=sys.stderr)
+        return 130
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0
+        code = stop.code
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        _drop_stdout()
         return 0
     except OSError as error:
         where = error.filename or "the file system"
         lacking = EnvironmentLacksError(
             f"{where}: {error.strerror or error}.", "Mend that and run this again."
         )
-        _report(lacking, as_json="--json" in arguments)
-        return lacking.exit_code
-    except Exception:  # noqa: BLE001
-        return _report_bug(as_json="--json" in arguments)
-    return 0
+        code = _report(lacking, as_json=as_json)
+        _drop_stdout()
+    except Exception as error:  # noqa: BLE001
+        return _report_usage(error, as_json=as_json) if _is_usage(error) else _report_bug(as_json=as_json)
+    return code if isinstance(code, int) else 0
 
 
-def _report(error: PatchqError, *, as_json: bool) -> None:
+def _is_usage(error: Exception) -> bool:
+    """Whether Typer raised it about the words on the command line (its base class has no public name)."""
+    return isinstance(error, typer.BadParameter.__mro__[2])
+
+
+def _report_usage(error: Any, *, as_json: bool) -> int:
     if as_json:
-        from patchq.ui.output import print_json
+        _print_error(error.format_message(), "See patchq --help, or --help behind the command.")
+    error.show()
+    return int(error.exit_code)
 
-        print_json({"error": {"message": error.message, "remedy": error.remedy, "files": list(error.files)}})
+
+def _report(error: PatchqError, *, as_json: bool) -> int:
+    if as_json:
+        _print_error(error.message, error.remedy, error.files)
     text = f"patchq: {error.message}\n  {error.remedy}"
     print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
+    return error.exit_code
+
+
+def _print_error(message: str, remedy: str, files: tuple[str, ...] = ()) -> None:
+    """The one JSON document of a call that failed; where stdout itself is what failed, there is none."""
+    from patchq.ui.output import print_json
+
+    try:
+        print_json({"error": {"message": message, "remedy": remedy, "files": list(files)}})
+        sys.stdout.flush()
+    except OSError:
+        _drop_stdout()
+
+
+def _drop_stdout() -> None:
+    """Let what is still to be written go nowhere, so that Python does not try it once more and fail as it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_bug(*, as_json: bool) -> int:
@@ -106,5 +142,4 @@ def _report_bug(*, as_json: bool) -> int:
     bug = EnvironmentLacksError(
         f"patchq itself failed ({last}).", f"This is a bug; please report it with {log}."
     )
-    _report(bug, as_json=as_json)
-    return bug.exit_code
+    return _report(bug, as_json=as_json)

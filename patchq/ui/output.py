@@ -27,15 +27,23 @@ STYLES = {
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """The one document of `--json`."""
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    """The one document of `--json`; escaped where stdout could not carry a name in it."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2)
+    sys.stdout.write(text + "\n")
 
 
 def print_line(text: str) -> None:
     """A plain line, whatever it contains."""
+    sys.stdout.write(_printable(text) + "\n")
+
+
+def _printable(text: str) -> str:
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -53,5 +61,5 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for heading in headings:
         table.add_column(heading, overflow="fold" if heading in {"title", "file"} else "ellipsis")
     for row in rows:
-        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+        table.add_row(*(Text(_printable(cell), style=STYLES.get(cell, "")) for cell in row))
     Console(no_color=True if os.environ.get("NO_COLOR") else None).print(table)
