@@ -8,13 +8,19 @@ from typing import Annotated, Optional
 import typer
 
 
-def _patch_names(incomplete: str) -> list[tuple[str, str]]:
+def _root(context: typer.Context) -> Path | None:
+    """The `--root` that stands earlier on the line that is being completed."""
+    value = context.find_root().params.get("root")
+    return Path(value) if value else None
+
+
+def _patch_names(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Patch ids and titles that begin as typed, for the shell's tab completion."""
     from patchq.errors import PatchqError
     from patchq.series.series import find_root, load_series
 
     try:
-        series = load_series(find_root(None, Path.cwd()))
+        series = load_series(find_root(_root(context), Path.cwd()))
     except PatchqError:
         return []
     return [
@@ -24,13 +30,13 @@ def _patch_names(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
-def _base_names(incomplete: str) -> list[str]:
+def _base_names(context: typer.Context, incomplete: str) -> list[str]:
     """Names of bases that begin as typed, for the shell's tab completion."""
     from patchq.errors import PatchqError
     from patchq.series.series import find_root, load_series
 
     try:
-        series = load_series(find_root(None, Path.cwd()))
+        series = load_series(find_root(_root(context), Path.cwd()))
     except PatchqError:
         return []
     return [name for name in series.lock.bases if name.startswith(incomplete)]
