@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -14,6 +13,9 @@ from patchq.commands import apply, deps, refresh, status, upstream, verify
 from patchq.commands.context import Settings
 from patchq.errors import EnvironmentLacksError, PatchqError
 from patchq.git.run import strip_environment
+from patchq.ui.output import drop_stdout
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="patchq",
@@ -70,27 +72,33 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         code = app(arguments, prog_name="patchq", standalone_mode=False)
-        sys.stdout.flush()
+        _flush()
     except PatchqError as error:
         return _report(error, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
-        print("patchq: interrupted", file=sys.stderr)
-        return 130
+        code = INTERRUPTED
     except SystemExit as stop:
         code = stop.code
-    except BrokenPipeError:
-        _drop_stdout()
-        return 0
     except OSError as error:
         where = error.filename or "the file system"
         lacking = EnvironmentLacksError(
             f"{where}: {error.strerror or error}.", "Mend that and run this again."
         )
         code = _report(lacking, as_json=as_json)
-        _drop_stdout()
+        drop_stdout()
     except Exception as error:  # noqa: BLE001
         return _report_usage(error, as_json=as_json) if _is_usage(error) else _report_bug(as_json=as_json)
+    if code == INTERRUPTED:
+        print("patchq: interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def _flush() -> None:
+    """Write out what was printed; that the reader has gone away is no error, whatever the answer was."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
 
 
 def _is_usage(error: Exception) -> bool:
@@ -119,15 +127,9 @@ def _print_error(message: str, remedy: str, files: tuple[str, ...] = ()) -> None
 
     try:
         print_json({"error": {"message": message, "remedy": remedy, "files": list(files)}})
-        sys.stdout.flush()
+        _flush()
     except OSError:
-        _drop_stdout()
-
-
-def _drop_stdout() -> None:
-    """Let what is still to be written go nowhere, so that Python does not try it once more and fail as it exits."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_stdout()
 
 
 def _report_bug(*, as_json: bool) -> int:

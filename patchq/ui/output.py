@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -33,12 +34,25 @@ def print_json(document: dict[str, Any]) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(document, indent=2)
-    sys.stdout.write(text + "\n")
+    _write(text + "\n")
 
 
 def print_line(text: str) -> None:
     """A plain line, whatever it contains."""
-    sys.stdout.write(_printable(text) + "\n")
+    _write(_printable(text) + "\n")
+
+
+def drop_stdout() -> None:
+    """Let what is still to be written go nowhere, so that Python does not try it once more and fail as it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        drop_stdout()
 
 
 def _printable(text: str) -> str:
