@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 import subprocess
 import zlib
@@ -235,9 +236,7 @@ class Objects:
             entries[name] = entry
         if not entries:
             return None
-        oid = self.put("tree", format_tree(entries))
-        self._trees[oid] = entries
-        return oid
+        return self.put("tree", format_tree(entries))
 
     def flush(self, git_dir: Path) -> int:
         """Write the new objects to a repository and give their number; nothing becomes reachable by it.
@@ -313,7 +312,7 @@ def read_commit(objects: Objects, name: str) -> Commit:
     if kind != "commit":
         raise KeyError(name)
     head, _, message = data.partition(b"\n\n")
-    tree, parents, author, encoding = "", [], Identity("", "", 0, "+0000"), "utf-8"
+    tree, parents, who, encoding = "", [], b"", "utf-8"
     for line in head.split(b"\n"):
         key, _, value = line.partition(b" ")
         if key == b"tree":
@@ -321,13 +320,19 @@ def read_commit(objects: Objects, name: str) -> Commit:
         elif key == b"parent":
             parents.append(value.decode())
         elif key == b"author":
-            who, _, when = value.rpartition(b"> ")
-            name_part, _, mail = who.rpartition(b" <")
-            seconds, _, zone = when.partition(b" ")
-            author = Identity(_text(name_part), _text(mail), int(seconds), zone.decode())
+            who = value
         elif key == b"encoding":
             encoding = value.decode("ascii", "replace")
-    return Commit(tree, tuple(parents), author, _text(message, encoding))
+    return Commit(tree, tuple(parents), _identity(who, encoding), _text(message, encoding))
+
+
+def _identity(value: bytes, encoding: str) -> Identity:
+    """The author line of a commit; a moment that cannot be read is the epoch, as in git."""
+    person, _, when = value.rpartition(b"> ")
+    name, _, mail = person.rpartition(b" <")
+    moment = re.fullmatch(rb"(\d+) ([+-]\d{4})", when)
+    seconds, zone = (int(moment[1]), moment[2].decode()) if moment else (0, "+0000")
+    return Identity(_text(name, encoding), _text(mail, encoding), seconds, zone)
 
 
 def _text(data: bytes, encoding: str = "utf-8") -> str:
