@@ -92,7 +92,10 @@ def _stack_commits(objects: Objects, head: str, base_tree: str, base: str) -> li
             return found
         if len(commit.parents) != 1:
             break
-        parent = read_commit(objects, commit.parents[0])
+        try:
+            parent = read_commit(objects, commit.parents[0])
+        except KeyError:
+            break
         found.append((commit, parent))
         commit = parent
     raise RefusedError(
