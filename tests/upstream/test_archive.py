@@ -121,7 +121,9 @@ def test_a_sparse_file_that_claims_to_be_huge(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"no archive at all", gzip.compress(b"no tar" * 200), sdist({"a": b"x" * 9999})[:-30]]
+    "data",
+    [b"", b"no archive at all", gzip.compress(b"no tar" * 200), sdist({"a": b"x" * 9999})[:-30]],
+    ids=["empty", "text", "gzip", "cut"],
 )
 def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(InputError, match=r"^vllm-1\.0\.tar\.gz is not a readable archive") as caught:

@@ -126,14 +126,6 @@ def test_sources_that_are_none(world: World, args: tuple[str, ...], code: int, w
     assert words in refused(world, code, "upstream", "add", "x", *args)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "a b", "-x", "../x", "a..b", "a/b", "x.lock", "v1", "\u00e4", "x" * 101]
-)
-def test_names_that_are_none(world: World, name: str) -> None:
-    error = refused(world, 2, "upstream", "add", "--directory", str(world.upstream), "--", name)
-    assert "there already" in error if name == "v1" else "is not a name for a base" in error
-
-
 def test_a_wrong_hash_in_the_lock(world: World, index: Index) -> None:
     world.ok("upstream", "add", "x", "--sdist", "1.0")
     shutil.rmtree(world.cache)
