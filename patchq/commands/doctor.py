@@ -32,7 +32,7 @@ def doctor(context: typer.Context, json: Json = False) -> None:
         )
         print_table(
             ["gate", "can it be run here?"],
-            [[g, why and f"no: needs {why}" or "yes"] for g, why in found.gates.items()],
+            [[g, (why and f"no: needs {why}") or "yes"] for g, why in found.gates.items()],
         )
         print_table(["base", "test environment"], [[e["base"], e["state"]] for e in found.environments])
         for check in found.checks:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GATE_NAMES = "cpu, compile, gpu, emulated, native"
 
 
-def test(
+def run(
     context: typer.Context,
     ids: PatchIds = None,
     base: BaseName = None,
@@ -38,22 +38,22 @@ def test(
     ] = False,
     gate: Annotated[Optional[str], typer.Option(metavar="G", help=f"This level only: {GATE_NAMES}.")] = None,  # noqa: UP045
     target: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(metavar="T", help="An architecture such as sm_86 instead of the patch's own."),
-    ] = None,  # noqa: UP045
+    ] = None,
     jobs: Annotated[
-        Optional[int], typer.Option("--jobs", "-j", metavar="N", min=1, help="Runs at one time.")
-    ] = None,  # noqa: UP045
+        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Runs at one time.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, whatever is known.")] = False,
     record: Annotated[
         bool, typer.Option("--record", help="Write what was proved to each patch's evidence.jsonl.")
     ] = False,
     torch: Annotated[
-        Optional[str], typer.Option(metavar="VERSION", help="Another torch than the base pins.")
-    ] = None,  # noqa: UP045
+        str | None, typer.Option(metavar="VERSION", help="Another torch than the base pins.")
+    ] = None,
     python: Annotated[
-        Optional[Path],
-        typer.Option(metavar="EXE", help="An interpreter of yours that has what the base needs."),  # noqa: UP045
+        Path | None,
+        typer.Option(metavar="EXE", help="An interpreter of yours that has what the base needs."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -62,7 +62,7 @@ def test(
     from patchq.errors import InputError
     from patchq.series.patch import GATES
     from patchq.testing.evidence import record_evidence
-    from patchq.testing.session import Asked, test_patches
+    from patchq.testing.session import Asked, prove_patches
     from patchq.ui.output import print_json
     from patchq.ui.progress import make_progress
     from patchq.upstream.store import Store
@@ -79,13 +79,13 @@ def test(
         prove,
         gate,
         target,
-        fresh,  # type: ignore[arg-type]
+        fresh,
         jobs or default_jobs(),
     )
     progress = make_progress()
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
-        answer = test_patches(
+        answer = prove_patches(
             series,
             objects,
             lane,

@@ -104,7 +104,7 @@ def examine(series: Series, store: Store) -> Examination:
         ),
     )
     targets = sorted({p.target for p in series.patches}) or ["sm_86"]
-    gates = {gate: lacking(gate, targets[0], cards, cuda="any") for gate in GATES}
+    gates: dict[str, str] = {gate: lacking(gate, targets[0], cards, cuda="any") for gate in GATES}
     return Examination(checks, gates, _environments(series, store))
 
 

@@ -18,6 +18,7 @@ import socket
 import struct
 import sys
 import time
+from typing import Any
 
 MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 32, 4096
 MS_REC, MS_PRIVATE = 16384, 1 << 18
@@ -32,26 +33,31 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 class Recorder:
     """The pytest plugin: one JSON line an event, flushed, so that a killed run still says what it was at."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.file = open(path, "a", encoding="utf-8")  # noqa: PTH123, SIM115
 
-    def write(self, **event):
+    def write(self, **event: Any) -> None:
+        """Append an event."""
         self.file.write(json.dumps(event) + "\n")
         self.file.flush()
 
-    def pytest_collectreport(self, report):
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that could not be collected, or asked to be skipped whole."""
         if report.outcome == "failed":
             self.write(event="collect_error", id=report.nodeid, why=str(report.longrepr)[-4000:])
         elif report.outcome == "skipped":
             self.write(event="collect_skip", id=report.nodeid, why=str(report.longrepr)[-1000:])
 
-    def pytest_collection_finish(self, session):
+    def pytest_collection_finish(self, session: Any) -> None:
+        """What is going to be run."""
         self.write(event="collected", ids=[item.nodeid for item in session.items])
 
-    def pytest_runtest_logstart(self, nodeid):
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test begins."""
         self.write(event="start", id=nodeid)
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """One phase of a test is over."""
         why = str(report.longrepr)[-4000:] if report.longrepr else ""
         self.write(
             event="report",
@@ -63,12 +69,13 @@ class Recorder:
             seconds=round(report.duration, 3),
         )
 
-    def pytest_sessionfinish(self, exitstatus):
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """All is run; only leaving is left."""
         self.write(event="finish", status=int(exitstatus))
 
 
-def mount(source, target, flags):
-    """mount(2), for bind mounts.
+def mount(source: str, target: str, flags: int) -> None:
+    """Make a bind mount, or change the flags of one.
 
     Raises:
         OSError: the kernel refuses.
@@ -78,7 +85,7 @@ def mount(source, target, flags):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)
 
 
-def freeze(tree):
+def freeze(tree: str) -> None:
     """Make the tree read-only in this mount namespace."""
     mount("none", "/", MS_REC | MS_PRIVATE)
     mount(tree, tree, MS_BIND | MS_REC)
@@ -87,7 +94,7 @@ def freeze(tree):
     os.chdir(tree)
 
 
-def raise_loopback():
+def raise_loopback() -> None:
     """Bring up `lo` in this network namespace, which has nothing else."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         asked = struct.pack("16sH14s", b"lo", 0, b"")
@@ -95,10 +102,10 @@ def raise_loopback():
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14s", b"lo", flags | IFF_UP, b""))
 
 
-def private_bytes(group, alone):
+def private_bytes(group: int, *, alone: bool) -> int:
     """Bytes of private memory of a group's processes: all but this one where the namespace is ours, else by group id."""
     total = 0
-    for name in os.listdir("/proc"):
+    for name in os.listdir("/proc"):  # noqa: PTH208
         if not name.isdigit() or int(name) == os.getpid():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -110,7 +117,7 @@ def private_bytes(group, alone):
     return total
 
 
-def kill(group, number, alone):
+def kill(group: int, number: int, *, alone: bool) -> None:
     """Signal a group; when killing in a namespace of ours, everything else in it too."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
@@ -119,7 +126,7 @@ def kill(group, number, alone):
             os.kill(-1, signal.SIGKILL)
 
 
-def reap(pid):
+def reap(pid: int) -> int | None:
     """Collect dead children; the wait status of `pid` if it is among them."""
     found = None
     with contextlib.suppress(ChildProcessError):
@@ -132,7 +139,7 @@ def reap(pid):
     return found
 
 
-def finished_at(path, known):
+def finished_at(path: str, known: float | None) -> float | None:
     """When the group's report first had its `finish` event, on the monotonic clock; None before."""
     if known is not None:
         return known
@@ -143,7 +150,7 @@ def finished_at(path, known):
     return None
 
 
-def watch(pid, group, memory, alone):
+def watch(pid: int, group: dict[str, Any], memory: int, *, alone: bool) -> dict[str, Any]:
     """Wait for a group's end, or make it: by its deadline, or by the memory that it may use.
 
     Returns:
@@ -156,22 +163,22 @@ def watch(pid, group, memory, alone):
         status = reap(pid)
         if status is not None:
             break
-        used = private_bytes(pid, alone)
+        used = private_bytes(pid, alone=alone)
         peak = max(peak, used)
         finished = finished_at(group["report"], finished)
         if killed:
-            kill(pid, signal.SIGKILL, alone)
+            kill(pid, signal.SIGKILL, alone=alone)
         elif used > memory:
             killed = "memory"
-            kill(pid, signal.SIGKILL, alone)
+            kill(pid, signal.SIGKILL, alone=alone)
         elif finished is not None and time.monotonic() - finished > LEAVE:
             killed = "leaving"
-            kill(pid, signal.SIGKILL, alone)
+            kill(pid, signal.SIGKILL, alone=alone)
         elif finished is None and time.monotonic() - began > group["limit"]:
             killed = "time"
-            kill(pid, signal.SIGABRT, alone)
+            kill(pid, signal.SIGABRT, alone=alone)
             time.sleep(1)
-    kill(pid, signal.SIGKILL, alone)
+    kill(pid, signal.SIGKILL, alone=alone)
     reap(pid)
     signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
@@ -185,7 +192,7 @@ def watch(pid, group, memory, alone):
     }
 
 
-def run_group(group):
+def run_group(group: dict[str, Any]) -> int:
     """In the forked child: pytest, with its output in the group's log."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -198,7 +205,7 @@ def run_group(group):
     return int(pytest.main(group["args"], plugins=[Recorder(group["report"])]))
 
 
-def preload(modules):
+def preload(modules: list[str]) -> float:
     """Import what every group will import; one that fails is left for the tests to fail on.
 
     Returns:
@@ -214,7 +221,7 @@ def preload(modules):
     return round(time.monotonic() - began, 3)
 
 
-def main():
+def main() -> int:
     """Do the job named by the first argument."""
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         job = json.load(file)
@@ -239,7 +246,7 @@ def main():
                 return run_group(group)
             with contextlib.suppress(OSError):
                 os.setpgid(pid, pid)
-            facts = watch(pid, group, job["memory"], alone)
+            facts = watch(pid, group, job["memory"], alone=alone)
             results.write(json.dumps(facts) + "\n")
             results.flush()
     return 0

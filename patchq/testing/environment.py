@@ -90,10 +90,10 @@ def given_environment(
     facts = {"kind": "given", "python": found["python"], "torch": torch, "cuda": found["cuda"] or ""}
     facts["distributions_sha256"] = hashlib.sha256("\n".join(found["distributions"]).encode()).hexdigest()
     return Environment(
-        Path(os.path.abspath(python)),
+        python.absolute(),
         key_of_facts(facts, dict(variables)),
         facts,
         variables=variables,
-        preload=preload,  # noqa: PTH100
+        preload=preload,
         cuda=found["cuda"] or "",
     )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from patchq.cache import cache_dir
 
-
 _TRY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/.written" 2>/dev/null'
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
 from patchq.testing import driver
 from patchq.testing.outcome import TRANSIENT, Outcome, from_dict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from patchq.testing.runner import Group
@@ -58,3 +59,18 @@ class Ledger:
         document = {"tree": tree, "tests": group.tests, "gate": gate, "target": target, "date": now}
         data = json.dumps({**document, "outcome": outcome.as_dict()}).encode()
         write_atomically(self._path(tree, group, gate, target), data)
+
+    def seams(
+        self, version: int, without: str, after: str, check: Callable[[], list[dict[str, Any]]]
+    ) -> tuple[dict[str, Any], ...]:
+        """What the seam check found between two trees, checked now if it is not known."""
+        name = hashlib.sha256(json.dumps(["seam", version, without, after]).encode()).hexdigest()
+        path = self._directory / f"{name}.json"
+        if not self._fresh:
+            try:
+                return tuple(json.loads(path.read_bytes())["seams"])
+            except (OSError, ValueError, KeyError, TypeError):
+                pass
+        found = check()
+        write_atomically(path, json.dumps({"without": without, "after": after, "seams": found}).encode())
+        return tuple(found)

@@ -104,10 +104,10 @@ def from_dict(data: dict[str, Any]) -> Outcome:
 
 
 def last_line(text: str) -> str:
-    """The line of a failure that a person would quote: pytest's `E` line, else the last one."""
+    """The line of a failure that a person would quote: pytest's first `E` line, else the last one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
-    return (marked[-1] if marked else lines[-1] if lines else "")[:300]
+    return (marked[0] if marked else lines[-1] if lines else "")[:300]
 
 
 def read_outcome(
@@ -186,7 +186,7 @@ def _note(event: dict[str, Any], tests: dict[str, Result], reasons: dict[str, st
             reasons[name] = last_line(event["why"])
 
 
-def _problem(
+def _problem(  # noqa: PLR0911
     seen: Outcome,
     facts: dict[str, Any] | None,
     finished: bool,

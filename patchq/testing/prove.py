@@ -75,8 +75,8 @@ def wants_of(task: Task, *, prove: bool) -> list[Want]:
 def judge(task: Task, mode: Mode, known: Known, seam: tuple[dict[str, Any], ...], *, prove: bool) -> Verdict:
     """The verdict on a task that was run."""
     if task.missing:
-        against = tuple(f"missing test: {name} is not in the tree with the patch" for name in task.missing)
-        return Verdict(task, mode, "not proved" if prove else "red", against)
+        missing = tuple(f"missing test: {name} is not in the tree with the patch" for name in task.missing)
+        return Verdict(task, mode, "not proved" if prove else "red", missing)
     wanted = wants_of(task, prove=prove)
     after = known.outcomes[wanted[0]]
     before = known.outcomes[wanted[1]] if prove and task.trees.before is not None else None
@@ -167,11 +167,10 @@ def compare(with_patch: Outcome, without: Outcome) -> tuple[int, list[str]]:
         return 0, [f"{without.problem} without the patch ({without.detail}): nothing can be compared"]
     if with_patch.problem and with_patch.problem != without.problem:
         return 0, [f"{with_patch.problem} with the patch ({with_patch.detail})"]
-    found = []
-    for path in sorted(with_patch.collect_errors.keys() ^ without.collect_errors.keys()):
-        found.append(
-            f"{path}: collection error {'with' if path in with_patch.collect_errors else 'without'} the patch only"
-        )
+    found = [
+        f"{path}: collection error {'with' if path in with_patch.collect_errors else 'without'} the patch only"
+        for path in sorted(with_patch.collect_errors.keys() ^ without.collect_errors.keys())
+    ]
     names = sorted(with_patch.tests.keys() | without.tests.keys())
     for name in names:
         one, other = without.tests.get(name, "absent"), with_patch.tests.get(name, "absent")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SLACK = 120
 """Seconds beyond the groups' limits that a whole session may take, for importing and leaving."""
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-READ_ONLY = "Read-only file system"
+REFUSED = re.compile(r"Read-only file system: ['\"]([^'\"]*)")
 PYTEST_OPTIONS = (
     "-p",
     "no:cacheprovider",
@@ -210,20 +211,24 @@ def _blame_writers(trees: Trees, path: Path, outcomes: dict[str, Outcome]) -> di
     """Name what wrote into the tree: the test that was refused, or the file that is not as it was."""
     blamed = {}
     for name, outcome in outcomes.items():
-        refused = [
-            f"{t}: {why}" for t, why in outcome.reasons.items() if READ_ONLY in why and str(path) in why
-        ]
+        refused = [f"{t}: {why}" for t, why in outcome.reasons.items() if _is_refusal(why, path)]
         if refused and not outcome.problem:
-            outcome = replace(
-                outcome, problem="wrote into its tree", detail=refused[0].replace(f"{path}/", "")
-            )  # noqa: PLW2901
-        blamed[name] = outcome
+            detail = refused[0].replace(f"{path}/", "")
+            blamed[name] = replace(outcome, problem="wrote into its tree", detail=detail)
+        else:
+            blamed[name] = outcome
     changed = trees.changed(path)
     if changed:
         trees.discard(path)
         detail = ", ".join(changed[:5])
         blamed = {n: replace(o, problem="wrote into its tree", detail=detail) for n, o in blamed.items()}
     return blamed
+
+
+def _is_refusal(why: str, tree: Path) -> bool:
+    """Whether a failure is that of a write into the tree: by its path, or by one that is relative to it."""
+    found = REFUSED.search(why)
+    return found is not None and (not found[1].startswith("/") or found[1].startswith(f"{tree}/"))
 
 
 def log_path(digest: str) -> Path:

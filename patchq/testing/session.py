@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patchq.testing.gates import find_cards, lacking
 from patchq.testing.isolate import find_isolation
@@ -11,11 +11,11 @@ from patchq.testing.ledger import Ledger
 from patchq.testing.plan import Mode, Task, plan_tasks
 from patchq.testing.prove import Verdict, judge, wants_of
 from patchq.testing.schedule import run_wanted
-from patchq.testing.seam import check_seams
+from patchq.testing.seam.check import check_seams
 from patchq.testing.trees import Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from patchq.engine.apply import Lane
     from patchq.git.objects import Objects
@@ -56,7 +56,7 @@ class Answer:
     environment: Environment | None
 
 
-def test_patches(
+def prove_patches(
     series: Series,
     objects: Objects,
     lane: Lane,
@@ -105,6 +105,11 @@ def test_patches(
             )
             verdicts.append(judge(task, asked.mode, known, seam, prove=asked.prove))
     return Answer(tuple(verdicts), environment)
+
+
+def _seams(objects: Objects, task: Task) -> list[dict[str, Any]]:
+    trees = task.trees
+    return [s.as_dict() for s in check_seams(objects, trees.without, trees.after, trees.production)]
 
 
 def _not_run(task: Task, mode: Mode, why: str) -> Verdict:

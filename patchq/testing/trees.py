@@ -103,7 +103,7 @@ class Trees:
                 made.add(folder)
             target = f"{draft}/{name}"
             if entry.mode == SYMLINK:
-                os.symlink(self.objects.blob(entry.oid), os.fsencode(target))
+                os.symlink(self.objects.blob(entry.oid), os.fsencode(target))  # noqa: PTH211
             elif entry.mode != SUBMODULE:
                 self._put(self._file(entry.oid, executable=entry.mode == EXECUTABLE), target)
         for name, source in self.overlay.items():
