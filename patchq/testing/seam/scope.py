@@ -260,13 +260,7 @@ def _values(function: Function, name: str) -> list[ast.stmt]:
         if isinstance(
             statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With, ast.AsyncWith)
         ):
-            header = (
-                [statement.targets]
-                if isinstance(statement, ast.Assign)
-                else [getattr(statement, "target", None)]
-            )
-            if isinstance(statement, (ast.With, ast.AsyncWith)):
-                targets: list[ast.expr | None]
+            targets: list[ast.expr | None]
             if isinstance(statement, ast.Assign):
                 targets = [*statement.targets]
             elif isinstance(statement, (ast.With, ast.AsyncWith)):
