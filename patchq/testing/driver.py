@@ -74,14 +74,15 @@ class Recorder:
         self.write(event="finish", status=int(exitstatus))
 
 
-def mount(source: str, target: str, flags: int) -> None:
+def mount(source: str, target: str, flags: int, kind: str = "") -> None:
     """Make a bind mount, or change the flags of one.
 
     Raises:
         OSError: the kernel refuses.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(os.fsencode(source), os.fsencode(target), None, ctypes.c_ulong(flags), None):
+    what = os.fsencode(kind) if kind else None
+    if libc.mount(os.fsencode(source), os.fsencode(target), what, ctypes.c_ulong(flags), None):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)
 
 
@@ -226,6 +227,11 @@ def main() -> int:
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         job = json.load(file)
     sys.path[0] = job["tree"]
+    return perform(job)
+
+
+def perform(job: dict[str, Any]) -> int:
+    """Do a job; in a group's process, give pytest's status."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if job["loopback"]:
         raise_loopback()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
-from patchq.testing import driver
+from patchq.testing import driver, warm
 from patchq.testing.outcome import TRANSIENT, Outcome, from_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from patchq.testing.runner import Group
 
@@ -33,8 +33,8 @@ class Ledger:
     def __init__(self, toolchain: str, isolation: str, *, fresh: bool) -> None:
         self._directory = cache_dir() / "ledger"
         self._directory.mkdir(exist_ok=True)
-        with open(driver.__file__, "rb") as file:  # noqa: PTH123
-            how = hashlib.sha256(file.read()).hexdigest()
+        scripts = [Path(driver.__file__).read_bytes(), Path(warm.__file__).read_bytes()]
+        how = hashlib.sha256(b"".join(scripts)).hexdigest()
         self._common = [FORMAT, how, toolchain, isolation]
         self._fresh = fresh
 

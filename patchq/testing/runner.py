@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
-from patchq.testing import driver
+from patchq.testing.interpreters import Interpreters, search_path
 from patchq.testing.outcome import Outcome, last_line, read_outcome
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 SLACK = 120
 """Seconds beyond the groups' limits that a whole session may take, for importing and leaving."""
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 REFUSED = re.compile(r"Read-only file system: ['\"]([^'\"]*)")
 PYTEST_OPTIONS = (
     "-p",
@@ -34,6 +31,7 @@ PYTEST_OPTIONS = (
     "-rA",
     "--color=no",
     "--tb=short",
+    "--durations=8",
     "--continue-on-collection-errors",
 )
 
@@ -63,58 +61,85 @@ class Limits:
     threads: int
 
 
+@dataclass(frozen=True)
+class Workshop:
+    """Where sessions are run.
+
+    Attributes:
+        trees: where the trees are made.
+        environment: the interpreter and what belongs to it.
+        isolation: how sessions are shut in.
+        limits: what each may use.
+    """
+
+    trees: Trees
+    environment: Environment
+    isolation: Isolation
+    limits: Limits
+
+    def variables(self, *, card: bool) -> dict[str, str]:
+        """What tests find in their environment, with `{sandbox}` for the sandbox.
+
+        Nothing of the user's is in it but the search path; every cache is in the sandbox.
+        """
+        return {
+            "PATH": search_path(self.environment),
+            "HOME": "{sandbox}/home",
+            "TMPDIR": "{sandbox}/tmp",
+            "XDG_CACHE_HOME": "{sandbox}/cache",
+            "XDG_CONFIG_HOME": "{sandbox}/home/.config",
+            "XDG_DATA_HOME": "{sandbox}/home/.local/share",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONPATH": ":".join(str(p) for p in self.environment.path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONHASHSEED": "0",
+            "OMP_NUM_THREADS": str(self.limits.threads),
+            **self.environment.variables,
+            **({} if card else {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}),
+        }
+
+
 def run_session(
-    trees: Trees,
-    tree: str,
-    groups: Sequence[Group],
-    environment: Environment,
-    isolation: Isolation,
-    limits: Limits,
+    shop: Workshop, interpreters: Interpreters, tree: str, groups: Sequence[Group]
 ) -> dict[str, Outcome]:
     """Run groups on a tree, one after the other, in one sandbox and in processes of their own.
 
     Args:
-        trees: where the tree is made.
-        tree: its id.
+        shop: where to run.
+        interpreters: how to come by a process.
+        tree: the tree's id.
         groups: what to run; all of them see accelerators, or none does.
-        environment: the interpreter and what belongs to it.
-        isolation: how to shut the session in.
-        limits: what it may use.
 
     Returns:
         The outcome of each group, by name; also of those that a dead driver never reached.
     """
-    path = trees.make(tree)
+    path = shop.trees.make(tree)
     sandbox = Path(tempfile.mkdtemp(prefix="patchq-"))
     try:
-        job = _job(path, sandbox, groups, environment, isolation, limits)
-        command = [*isolation.prefix, str(environment.python), driver.__file__, str(job)]
-        env = _variables(path, sandbox, environment, limits, card=any(g.card for g in groups))
-        budget = sum(g.limit for g in groups) + SLACK
-        said = _watched(command, path, env, budget)
+        seen = interpreters.sandbox_seen(sandbox)
+        job = _job(shop, path, sandbox, seen, groups)
+        wanted = shop.variables(card=any(g.card for g in groups))
+        given = {k: v.replace("{sandbox}", str(seen)) for k, v in wanted.items()}
+        given["PYTHONPATH"] = ":".join(filter(None, [str(path), given["PYTHONPATH"]]))
+        said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
         outcomes = {g.name: _read(sandbox, g, said) for g in groups}
     finally:
         shutil.rmtree(sandbox, ignore_errors=True)
-    return _blame_writers(trees, path, outcomes)
+    return _blame_writers(shop.trees, path, outcomes)
 
 
-def _job(
-    path: Path,
-    sandbox: Path,
-    groups: Sequence[Group],
-    environment: Environment,
-    isolation: Isolation,
-    limits: Limits,
-) -> Path:
+def _job(shop: Workshop, path: Path, sandbox: Path, seen: Path, groups: Sequence[Group]) -> Path:
     for name in ("home", "tmp", "cache", "reports"):
         (sandbox / name).mkdir()
     reports = sandbox / "reports"
     job = {
         "tree": str(path),
-        "freeze": isolation.tree,
-        "loopback": isolation.network,
-        "preload": environment.preload,
-        "memory": limits.memory,
+        "freeze": shop.isolation.tree,
+        "loopback": shop.isolation.network,
+        "preload": shop.environment.preload,
+        "memory": shop.limits.memory,
         "results": str(reports / "results.jsonl"),
         "groups": [
             {
@@ -125,7 +150,7 @@ def _job(
                 "args": [
                     *PYTEST_OPTIONS,
                     f"--rootdir={path}",
-                    f"--basetemp={sandbox / 'tmp' / f'pytest-{number}'}",
+                    f"--basetemp={seen / 'tmp' / f'pytest-{number}'}",
                     *g.tests,
                 ],
             }
@@ -135,55 +160,6 @@ def _job(
     file = reports / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
     return file
-
-
-def _variables(
-    path: Path, sandbox: Path, environment: Environment, limits: Limits, *, card: bool
-) -> dict[str, str]:
-    """Nothing of the user's environment but the system's search path; every cache in the sandbox."""
-    cache = sandbox / "cache"
-    given = {k: v.replace("{sandbox}", str(sandbox)) for k, v in environment.variables.items()}
-    return {
-        "PATH": f"{environment.python.parent}:{os.environ.get('PATH', SYSTEM_PATH)}",
-        "HOME": str(sandbox / "home"),
-        "TMPDIR": str(sandbox / "tmp"),
-        "XDG_CACHE_HOME": str(cache),
-        "XDG_CONFIG_HOME": str(sandbox / "home" / ".config"),
-        "XDG_DATA_HOME": str(sandbox / "home" / ".local" / "share"),
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-        "PYTHONPATH": ":".join(str(p) for p in (path, *environment.path)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-        "PYTHONHASHSEED": "0",
-        "OMP_NUM_THREADS": str(limits.threads),
-        **({} if card else {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}),
-        **given,
-    }
-
-
-def _watched(command: list[str], path: Path, env: dict[str, str], budget: int) -> str:
-    """Run the driver to its end, or to the end of its time; what it said."""
-    process = subprocess.Popen(
-        command,
-        cwd=path,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        said, _ = process.communicate(timeout=budget)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        said, _ = process.communicate()
-        said += b"\nthe session did not end in its time"
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    return said.decode("utf-8", "replace")
 
 
 def _read(sandbox: Path, group: Group, said: str) -> Outcome:

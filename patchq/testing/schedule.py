@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchq.testing.runner import Group, Limits, run_session
+from patchq.testing.interpreters import Interpreters, Plain, open_interpreters
+from patchq.testing.runner import Group, Limits, Workshop, run_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from patchq.progress import Progress
-    from patchq.testing.environment import Environment
-    from patchq.testing.isolate import Isolation
     from patchq.testing.ledger import Ledger
     from patchq.testing.outcome import Outcome
-    from patchq.testing.trees import Trees
 
 MEMORY_SHARE = 0.8
 """Of the machine's memory that all sessions together may use."""
@@ -54,25 +53,23 @@ def total_memory() -> int:
     return machine
 
 
+def limits_for(jobs: int) -> Limits:
+    """What each of so many sessions at one time may use."""
+    return Limits(int(total_memory() * MEMORY_SHARE / jobs), max(1, (os.cpu_count() or 1) // jobs))
+
+
 def run_wanted(
-    wanted: Iterable[Want],
-    trees: Trees,
-    environment: Environment,
-    isolation: Isolation,
-    ledger: Ledger,
-    jobs: int,
-    progress: Progress,
+    wanted: Iterable[Want], base: str, shop: Workshop, ledger: Ledger, jobs: int, progress: Progress
 ) -> Known:
     """Find or run everything that is wanted.
 
     Args:
         wanted: what to run; the same thing may be wanted twice.
-        trees: the test trees.
-        environment: what to run in.
-        isolation: how runs are shut in.
+        base: the base's tree, from which it is learnt what can be imported beforehand.
+        shop: where to run.
         ledger: what is known, and where new outcomes go.
         jobs: sessions at one time.
-        progress: told when a session is done.
+        progress: told when a group is done.
     """
     known = Known()
     sessions: dict[tuple[str, bool], list[Want]] = {}
@@ -85,25 +82,28 @@ def run_wanted(
             sessions.setdefault((want.tree, want.group.card), []).append(want)
     if not sessions:
         return known
-    limits = Limits(int(total_memory() * MEMORY_SHARE / jobs), max(1, (os.cpu_count() or 1) // jobs))
-    trees.prune()
-    pool = ThreadPoolExecutor(max_workers=jobs)
-    try:
+    shop.trees.prune()
+    total = sum(len(wants) for wants in sessions.values())
+    with contextlib.ExitStack() as stack:
+        step = stack.enter_context(
+            progress.task(f"running tests on {len(sessions)} trees", total=total, unit="steps")
+        )
+        ways: dict[bool, Interpreters] = {}
+        if any(not card for _, card in sessions):
+            tree = shop.trees.make(base) if shop.environment.preload else Path("/")
+            opened = open_interpreters(shop.environment, shop.isolation, tree, shop.variables(card=False))
+            ways[False] = stack.enter_context(opened)
+        ways[True] = Plain(shop.environment, shop.isolation)
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         futures = {
-            pool.submit(
-                run_session, trees, tree, [w.group for w in wants], environment, isolation, limits
-            ): wants
-            for (tree, _), wants in sessions.items()
+            pool.submit(run_session, shop, ways[card], tree_id, [w.group for w in wants]): wants
+            for (tree_id, card), wants in sessions.items()
         }
-        with progress.task(
-            "running tests", total=sum(len(w) for w in sessions.values()), unit="tests"
-        ) as step:
-            for future in as_completed(futures):
-                outcomes = future.result()
-                for want in futures[future]:
-                    known.outcomes[want] = outcomes[want.group.name]
-                    ledger.keep(want.tree, want.group, want.gate, want.target, outcomes[want.group.name])
-                    step(1)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for future in as_completed(futures):
+            outcomes = future.result()
+            for want in futures[future]:
+                known.outcomes[want] = outcomes[want.group.name]
+                ledger.keep(want.tree, want.group, want.gate, want.target, outcomes[want.group.name])
+                step(1)
     return known

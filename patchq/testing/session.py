@@ -10,7 +10,8 @@ from patchq.testing.isolate import find_isolation
 from patchq.testing.ledger import Ledger
 from patchq.testing.plan import Mode, Task, plan_tasks
 from patchq.testing.prove import Verdict, judge, wants_of
-from patchq.testing.schedule import run_wanted
+from patchq.testing.runner import Workshop
+from patchq.testing.schedule import limits_for, run_wanted
 from patchq.testing.seam.check import check_seams
 from patchq.testing.trees import Trees
 
@@ -91,9 +92,10 @@ def prove_patches(
     isolation = find_isolation()
     ledger = Ledger(environment.key, isolation.name, fresh=asked.fresh)
     trees = Trees(objects, environment.overlay, linked=isolation.tree)
+    shop = Workshop(trees, environment, isolation, limits_for(asked.jobs))
     why_not = {id(t): lacking(t.gate, t.target, cards, environment.cuda) for t in tasks}
     wanted = [w for t in tasks if not why_not[id(t)] for w in wants_of(t, prove=asked.prove)]
-    known = run_wanted(wanted, trees, environment, isolation, ledger, asked.jobs, progress)
+    known = run_wanted(wanted, lane.stack.base_tree, shop, ledger, asked.jobs, progress)
     verdicts = []
     for task in tasks:
         if why_not[id(task)]:
