@@ -53,7 +53,8 @@ GIVEN_VARIABLES = {
     k: v for k, v in VARIABLES.items() if k not in {"CUDA_VISIBLE_DEVICES", "VLLM_TARGET_DEVICE"}
 }
 """For an interpreter that somebody made for a device of theirs."""
-PRELOAD = ("torch", "transformers", "vllm")
+PRELOAD = ("torch", "transformers", "vllm", "vllm.entrypoints.llm")
+"""What vLLM's own conftest imports, and so every test."""
 
 
 def ensure_environment(
