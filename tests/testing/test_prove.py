@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -284,7 +285,7 @@ def test_a_gate_beyond_this_machine_is_neither_passed_nor_skipped(world: World) 
 
 def test_without_prove_only_the_run_with_the_patch(world: World) -> None:
     bring(world, b"def test_nothing():\n    pass\n")
-    result = world.ok("test", "--python", __import__("sys").executable)
+    result = world.ok("test", "--python", sys.executable)
     (found,) = result["results"]
     assert (found["status"], found["proved"], found["before"]) == ("passed", None, None)
 

@@ -68,8 +68,8 @@ def check_seams(objects: Objects, without: str, after: str, production: Sequence
             continue
         module = names.parse(path)
         if module is None:
-            entry = objects.lookup(after, path)
-            if entry is not None:
+            new_or_read_before = objects.lookup(without, path) is None or old.parse(path) is not None
+            if objects.lookup(after, path) is not None and new_or_read_before:
                 found.append(Seam(path, 1, "", "is not Python that can be parsed"))
             continue
         lines = added_lines(_text(objects, without, path), _text(objects, after, path))
