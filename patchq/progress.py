@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-Unit = Literal["bytes", "files", "objects", "tests", "steps"]
+Unit = Literal["bytes", "files", "objects", "tests", "steps", "seconds"]
 
 
 class Progress(Protocol):

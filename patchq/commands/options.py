@@ -69,3 +69,7 @@ Only = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide everything, write nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+PatchIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="Patches; all where none is named.", autocompletion=_patch_names),
+]

@@ -22,12 +22,14 @@ class TestGroup:
     Attributes:
         gate: the level.
         run: pytest files or node ids, relative to the vLLM tree.
+        before: how they end without the patch's production files; a failing test unless said otherwise.
     """
 
     __test__ = False
 
     gate: Gate
     run: tuple[str, ...]
+    before: Literal["fails", "collection error", "crash", "hang"] = "fails"
 
     def __post_init__(self) -> None:
         if not self.run:

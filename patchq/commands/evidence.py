@@ -1,0 +1,40 @@
+"""patchq evidence: what is proven where."""
+
+from __future__ import annotations
+
+import typer
+
+from patchq.commands.context import load
+from patchq.commands.options import Json, PatchIds
+
+app = typer.Typer(help="Recorded results: what is proven where.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> None:
+    """List the recorded results, and whether each is about the patch as it stands now."""
+    from patchq.testing.evidence import list_evidence
+    from patchq.ui.output import print_json, print_line, print_table
+
+    series = load(context)
+    chosen = [series.find(name).id for name in ids] if ids else [p.id for p in series.patches]
+    records = list_evidence(series, dict.fromkeys(chosen))
+    if json:
+        print_json({"results": records})
+        return
+    rows = [
+        [
+            r["id"],
+            r["base"],
+            r["gate"],
+            r["target"] if r["gate"] != "cpu" else "",
+            str(r.get("device", "")),
+            "proved" if r.get("proved") else "passed",
+            "current" if r["current"] else "of an older body",
+            str(r.get("date", ""))[:10],
+        ]
+        for r in records
+    ]
+    print_table(["patch", "base", "gate", "target", "device", "result", "about", "date"], rows)
+    proven = {r["id"] for r in records if r["current"] and r.get("proved")}
+    print_line(f"{len(records)} records; {len(proven)} of {len(chosen)} patches are proved as they stand")

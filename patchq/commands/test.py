@@ -1,0 +1,217 @@
+"""patchq test: each patch proven on its own, before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from patchq.commands.context import load
+from patchq.commands.options import BaseName, Json, PatchIds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from patchq.engine.apply import Lane
+    from patchq.git.objects import Objects
+    from patchq.progress import Progress
+    from patchq.series.series import Series
+    from patchq.testing.environment import Environment
+    from patchq.testing.prove import Verdict
+
+GATE_NAMES = "cpu, compile, gpu, emulated, native"
+
+
+def run(
+    context: typer.Context,
+    ids: PatchIds = None,
+    base: BaseName = None,
+    stack: Annotated[
+        bool,
+        typer.Option(
+            "--stack/--alone", help="At its place in the series, or on the base with what it depends on."
+        ),
+    ] = False,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Also without the production files, and its neighbours.")
+    ] = False,
+    gate: Annotated[Optional[str], typer.Option(metavar="G", help=f"This level only: {GATE_NAMES}.")] = None,  # noqa: UP045
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="T", help="An architecture such as sm_86 instead of the patch's own."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Runs at one time.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, whatever is known.")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write what was proved to each patch's evidence.jsonl.")
+    ] = False,
+    torch: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Another torch than the base pins.")
+    ] = None,
+    python: Annotated[
+        Path | None,
+        typer.Option(metavar="EXE", help="An interpreter of yours that has what the base needs."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run patches' own tests on clean trees; with --prove, show that they fail without the patch and change nothing else."""
+    from patchq.commands.lanes import open_lane
+    from patchq.errors import InputError
+    from patchq.series.patch import GATES
+    from patchq.testing.evidence import record_evidence
+    from patchq.testing.session import Asked, prove_patches
+    from patchq.ui.output import print_json
+    from patchq.ui.progress import make_progress
+    from patchq.upstream.store import Store
+
+    if gate is not None and gate not in GATES:
+        raise InputError(f"there is no gate {gate!r}.", f"Use one of: {GATE_NAMES}.")
+    if torch and python:
+        raise InputError("--torch and --python do not go together.", "Use one of them.")
+    series = load(context)
+    store = Store()
+    asked = Asked(
+        tuple(ids or ()),
+        "stack" if stack else "alone",
+        prove,
+        gate,
+        target,
+        fresh,
+        jobs or default_jobs(),
+    )
+    progress = make_progress()
+    with store.objects() as objects:
+        lane = open_lane(series, store, objects, series.base(base)[0])
+        answer = prove_patches(
+            series,
+            objects,
+            lane,
+            asked,
+            environment_maker(series, objects, lane, torch, python, progress),
+            progress,
+        )
+    recorded: list[str] = []
+    if record and answer.environment is not None:
+        recorded = record_evidence(series, lane, answer, _command(asked, lane.base))
+    if json:
+        print_json(
+            {
+                "base": lane.base,
+                "results": [describe(v, lane.base) for v in answer.verdicts],
+                "recorded": recorded,
+            }
+        )
+    else:
+        _print(answer.verdicts, recorded, prove=prove)
+    if any(not v.ok for v in answer.verdicts):
+        raise typer.Exit(1)
+    if answer.verdicts and all(v.status == "not run" for v in answer.verdicts):
+        raise typer.Exit(3)
+
+
+def default_jobs() -> int:
+    """As many as there are processors, and no more than the memory holds engines of 6 GB."""
+    import os
+
+    from patchq.testing.schedule import total_memory
+
+    return max(1, min(os.cpu_count() or 1, total_memory() // (6 * 10**9)))
+
+
+def environment_maker(
+    series: Series,
+    objects: Objects,
+    lane: Lane,
+    torch: str | None,
+    python: Path | None,
+    progress: Progress,
+) -> Callable[[], Environment]:
+    """How to come by the environment of a lane's base."""
+
+    def make() -> Environment:
+        from patchq.testing.environment import given_environment
+        from patchq.vllm.environment import GIVEN_VARIABLES, ensure_environment
+
+        if python is not None:
+            return given_environment(python, GIVEN_VARIABLES)
+        return ensure_environment(
+            lane.base, series.lock.bases[lane.base], objects, lane.stack.base_tree, torch, progress
+        )
+
+    return make
+
+
+def describe(verdict: Verdict, base: str) -> dict[str, Any]:
+    """A verdict as `--json` gives it."""
+    from dataclasses import asdict
+
+    task = verdict.task
+    return {
+        "id": task.patch.id,
+        "base": base,
+        "tree": task.trees.after,
+        "mode": verdict.mode,
+        "gate": task.gate,
+        "target": task.target,
+        "status": verdict.status if verdict.status != "not run" else verdict.notes[0],
+        "proved": verdict.proved,
+        "before": asdict(verdict.before.counts) if verdict.before else None,
+        "after": asdict(verdict.after.counts) if verdict.after else None,
+        "before_tree": task.trees.before,
+        "kind": task.trees.kind,
+        "against": list(verdict.against),
+        "notes": list(verdict.notes),
+        "neighbours": None if verdict.same is None else {"same": verdict.same},
+        "seam": list(verdict.seam),
+        "failures": {
+            name: {t: outcome.reasons.get(t, "") for t, got in outcome.tests.items() if got != "passed"}
+            for name, outcome in (("before", verdict.before), ("after", verdict.after))
+            if outcome is not None
+        },
+        "logs": {
+            name: outcome.log_sha256
+            for name, outcome in (("before", verdict.before), ("after", verdict.after))
+            if outcome is not None
+        },
+        "cached": verdict.cached,
+        "seconds": verdict.seconds,
+    }
+
+
+def _command(asked: Any, base: str) -> str:
+    words = ["patchq", "test", "--base", base, f"--{asked.mode}", *(["--prove"] if asked.prove else [])]
+    words += [
+        *(["--gate", asked.gate] if asked.gate else []),
+        *(["--target", asked.target] if asked.target else []),
+    ]
+    return " ".join(words)
+
+
+def _print(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove: bool) -> None:
+    from patchq.ui.output import print_line, print_table
+
+    rows = []
+    for v in verdicts:
+        how = "cached" if v.cached else f"{v.seconds:.0f} s" if v.after else ""
+        neighbours = "" if v.same is None else str(v.same)
+        before = [str(v.before.counts) if v.before else "", neighbours] if prove else []
+        rows.append(
+            [v.task.patch.id, v.task.gate, v.status, str(v.after.counts) if v.after else "", *before, how]
+        )
+    print_table(
+        ["patch", "gate", "result", "with it", *(["before", "neighbours alike"] if prove else []), ""], rows
+    )
+    for v in verdicts:
+        for line in (*v.against, *v.notes):
+            print_line(f"{v.task.patch.id} ({v.task.gate}): {line}")
+    count = {
+        s: sum(v.status == s for v in verdicts) for s in ("proved", "passed", "not proved", "red", "not run")
+    }
+    cached = sum(v.cached for v in verdicts)
+    summary = ", ".join(f"{n} {s}" for s, n in count.items() if n) or "no patch has tests"
+    print_line(f"{summary}; {cached} of {len(verdicts)} from the ledger")
+    if recorded:
+        print_line(f"recorded in {', '.join(recorded)}")

@@ -1,0 +1,134 @@
+"""Evidence: recorded results, bound to patch bytes, tree, toolchain and device."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from patchq.cache import write_atomically
+from patchq.errors import InputError
+from patchq.series.series import SERIES_NAME
+from patchq.testing.gates import device_of, find_cards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from patchq.engine.apply import Lane
+    from patchq.series.series import Series
+    from patchq.testing.session import Answer
+
+NAME = "evidence.jsonl"
+IDENTITY = (
+    "id",
+    "base",
+    "patch_sha256",
+    "tree",
+    "mode",
+    "gate",
+    "target",
+    "device",
+    "toolchain",
+    "proved",
+    "before",
+    "after",
+)
+"""What makes two records the same result; the newer one is not written then."""
+
+
+def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> list[str]:
+    """Append what was proved or passed to each patch's evidence.jsonl, newest last.
+
+    A result that stands there already, with the same patch, tree, toolchain and counts, is not written again.
+
+    Args:
+        series: the series.
+        lane: the lane.
+        answer: the verdicts and their environment.
+        command: what a person would type to get them.
+
+    Returns:
+        The files that were written, relative to the project.
+    """
+    if answer.environment is None:
+        return []
+    hashes = {b.id: b.sha256 for b in lane.bodies}
+    written: list[str] = []
+    for verdict in answer.verdicts:
+        if verdict.status not in {"proved", "passed"} or verdict.after is None:
+            continue
+        task = verdict.task
+        record = {
+            "id": task.patch.id,
+            "base": lane.base,
+            "patch_sha256": hashes[task.patch.id],
+            "tree": task.trees.after,
+            "mode": verdict.mode,
+            "gate": task.gate,
+            "target": task.target,
+            "device": device_of(task.gate, find_cards()),
+            "toolchain": {"key": answer.environment.key, **answer.environment.facts},
+            "proved": verdict.proved,
+            "before": asdict(verdict.before.counts) if verdict.before else None,
+            "after": asdict(verdict.after.counts),
+            "neighbours": verdict.same,
+            "command": f"{command} {task.patch.id}",
+            "log_sha256": verdict.after.log_sha256,
+            "before_log_sha256": verdict.before.log_sha256 if verdict.before else None,
+            "seconds": verdict.seconds,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        }
+        path = series.root / SERIES_NAME / task.patch.id / NAME
+        old = read_evidence(path)
+        if any(all(o.get(k) == record[k] for k in IDENTITY) for o in old):
+            continue
+        line = json.dumps(record, ensure_ascii=False) + "\n"
+        text = path.read_text("utf-8") if path.exists() else ""
+        write_atomically(path, (text + line).encode())
+        where = f"{SERIES_NAME}/{task.patch.id}/{NAME}"
+        if where not in written:
+            written.append(where)
+    return written
+
+
+def read_evidence(path: Path) -> list[dict[str, Any]]:
+    """The records of one evidence.jsonl, oldest first; none where there is no file.
+
+    Raises:
+        InputError: a line is not a JSON object; file and line are named.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    records = []
+    for number, line in enumerate(lines, start=1):
+        where = f"{SERIES_NAME}/{path.parent.name}/{NAME}:{number}"
+        try:
+            record = json.loads(line)
+        except ValueError:
+            raise InputError(
+                f"{where}: this is not JSON.", "Restore the file from version control."
+            ) from None
+        if not isinstance(record, dict) or not {"id", "base", "tree", "gate"} <= record.keys():
+            raise InputError(
+                f"{where}: this is not a record of evidence.", "Restore the file from version control."
+            )
+        records.append(record)
+    return records
+
+
+def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:
+    """All records of some patches, each with whether it still is about the patch's bytes and tree on that base.
+
+    `current` is by the lock: the body has the recorded hash. A record of an older body stays for its history.
+    """
+    found = []
+    for patch in ids:
+        for record in read_evidence(series.root / SERIES_NAME / patch / NAME):
+            step = series.locked(str(record["base"])).get(patch)
+            current = step is not None and step.sha256 == record.get("patch_sha256")
+            found.append({**record, "current": current})
+    return found

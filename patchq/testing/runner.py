@@ -1,0 +1,212 @@
+"""Running groups of tests of one tree: shut in, watched, and read back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patchq.cache import cache_dir, write_atomically
+from patchq.testing.interpreters import Interpreters, search_path
+from patchq.testing.outcome import Outcome, last_line, read_outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.testing.environment import Environment
+    from patchq.testing.isolate import Isolation
+    from patchq.testing.trees import Trees
+
+SLACK = 120
+"""Seconds beyond the groups' limits that a whole session may take, for importing and leaving."""
+REFUSED = re.compile(r"Read-only file system: ['\"]([^'\"]*)")
+PYTEST_OPTIONS = (
+    "-p",
+    "no:cacheprovider",
+    "-rA",
+    "--color=no",
+    "--tb=short",
+    "--durations=8",
+    "--continue-on-collection-errors",
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests that are run together, in a process of their own.
+
+    Attributes:
+        name: unique in its session.
+        tests: pytest files or node ids, relative to the tree.
+        limit: seconds.
+        card: whether it may see this machine's accelerators.
+    """
+
+    name: str
+    tests: tuple[str, ...]
+    limit: int
+    card: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one session may use: bytes of private memory, and threads."""
+
+    memory: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where sessions are run.
+
+    Attributes:
+        trees: where the trees are made.
+        environment: the interpreter and what belongs to it.
+        isolation: how sessions are shut in.
+        limits: what each may use.
+    """
+
+    trees: Trees
+    environment: Environment
+    isolation: Isolation
+    limits: Limits
+
+    def variables(self, *, card: bool) -> dict[str, str]:
+        """What tests find in their environment, with `{sandbox}` for the sandbox.
+
+        Nothing of the user's is in it but the search path; every cache is in the sandbox.
+        """
+        return {
+            "PATH": search_path(self.environment),
+            "HOME": "{sandbox}/home",
+            "TMPDIR": "{sandbox}/tmp",
+            "XDG_CACHE_HOME": "{sandbox}/cache",
+            "XDG_CONFIG_HOME": "{sandbox}/home/.config",
+            "XDG_DATA_HOME": "{sandbox}/home/.local/share",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONPATH": ":".join(str(p) for p in self.environment.path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONHASHSEED": "0",
+            "OMP_NUM_THREADS": str(self.limits.threads),
+            **self.environment.variables,
+            **({} if card else {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}),
+        }
+
+
+def run_session(
+    shop: Workshop, interpreters: Interpreters, tree: str, groups: Sequence[Group]
+) -> dict[str, Outcome]:
+    """Run groups on a tree, one after the other, in one sandbox and in processes of their own.
+
+    Args:
+        shop: where to run.
+        interpreters: how to come by a process.
+        tree: the tree's id.
+        groups: what to run; all of them see accelerators, or none does.
+
+    Returns:
+        The outcome of each group, by name; also of those that a dead driver never reached.
+    """
+    path = shop.trees.make(tree)
+    sandbox = Path(tempfile.mkdtemp(prefix="patchq-"))
+    try:
+        seen = interpreters.sandbox_seen(sandbox)
+        job = _job(shop, path, sandbox, seen, groups)
+        wanted = shop.variables(card=any(g.card for g in groups))
+        given = {k: v.replace("{sandbox}", str(seen)) for k, v in wanted.items()}
+        given["PYTHONPATH"] = ":".join(filter(None, [str(path), given["PYTHONPATH"]]))
+        said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
+        outcomes = {g.name: _read(sandbox, g, said) for g in groups}
+    finally:
+        shutil.rmtree(sandbox, ignore_errors=True)
+    return _blame_writers(shop.trees, path, outcomes)
+
+
+def _job(shop: Workshop, path: Path, sandbox: Path, seen: Path, groups: Sequence[Group]) -> Path:
+    for name in ("home", "tmp", "cache", "reports"):
+        (sandbox / name).mkdir()
+    reports = sandbox / "reports"
+    job = {
+        "tree": str(path),
+        "freeze": shop.isolation.tree,
+        "loopback": shop.isolation.network,
+        "preload": shop.environment.preload,
+        "memory": shop.limits.memory,
+        "results": str(reports / "results.jsonl"),
+        "groups": [
+            {
+                "name": g.name,
+                "limit": g.limit,
+                "report": str(reports / f"{number}.jsonl"),
+                "log": str(reports / f"{number}.log"),
+                "args": [
+                    *PYTEST_OPTIONS,
+                    f"--rootdir={path}",
+                    f"--basetemp={seen / 'tmp' / f'pytest-{number}'}",
+                    *g.tests,
+                ],
+            }
+            for number, g in enumerate(groups)
+        ],
+    }
+    file = reports / "job.json"
+    file.write_text(json.dumps(job), encoding="utf-8")
+    return file
+
+
+def _read(sandbox: Path, group: Group, said: str) -> Outcome:
+    reports = sandbox / "reports"
+    job = json.loads((reports / "job.json").read_bytes())
+    place = next(g for g in job["groups"] if g["name"] == group.name)
+    facts: dict[str, Any] | None = None
+    results = reports / "results.jsonl"
+    if results.exists():
+        lines = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+        facts = next((f for f in lines if f.get("name") == group.name), None)
+    log = Path(place["log"]).read_bytes() if Path(place["log"]).exists() else b""
+    full = said.encode() + log
+    digest = hashlib.sha256(full).hexdigest()
+    logs = cache_dir() / "logs"
+    logs.mkdir(exist_ok=True)
+    write_atomically(logs / f"{digest}.log", full)
+    outcome = read_outcome(Path(place["report"]), facts, log, digest, group.limit)
+    if outcome.problem == "not started" and not log:
+        outcome = replace(outcome, detail=last_line(said) or outcome.detail)
+    return outcome
+
+
+def _blame_writers(trees: Trees, path: Path, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+    """Name what wrote into the tree: the test that was refused, or the file that is not as it was."""
+    blamed = {}
+    for name, outcome in outcomes.items():
+        refused = [f"{t}: {why}" for t, why in outcome.reasons.items() if _is_refusal(why, path)]
+        if refused and not outcome.problem:
+            detail = refused[0].replace(f"{path}/", "")
+            blamed[name] = replace(outcome, problem="wrote into its tree", detail=detail)
+        else:
+            blamed[name] = outcome
+    changed = trees.changed(path)
+    if changed:
+        trees.discard(path)
+        detail = ", ".join(changed[:5])
+        blamed = {n: replace(o, problem="wrote into its tree", detail=detail) for n, o in blamed.items()}
+    return blamed
+
+
+def _is_refusal(why: str, tree: Path) -> bool:
+    """Whether a failure is that of a write into the tree: by its path, or by one that is relative to it."""
+    found = REFUSED.search(why)
+    return found is not None and (not found[1].startswith("/") or found[1].startswith(f"{tree}/"))
+
+
+def log_path(digest: str) -> Path:
+    """Where the log of that hash is kept in this cache."""
+    return cache_dir() / "logs" / f"{digest}.log"

