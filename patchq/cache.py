@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import json
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,7 @@ def _holder(note: Path) -> str:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` so that a reader, or a power cut, sees the old content or the new and nothing between."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with temporary.open("wb") as file:
             file.write(data)
