@@ -91,7 +91,8 @@ class Warm:
         self._done: set[int] = set()
         self._next = 0
         self._dead = False
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def sandbox_seen(self, sandbox: Path) -> Path:
         """See `Interpreters.sandbox_seen`: every session has its own where the warm process has its."""
@@ -111,6 +112,12 @@ class Warm:
                 self._ended.wait_for(lambda: number in self._done or self._dead, timeout=10)
         said = log.read_text("utf-8", "replace") if log.exists() else ""
         return said if in_time else f"{said}\n{TOO_LATE}"
+
+    def close(self) -> None:
+        """End it, and every session that is still running."""
+        self._process.kill()
+        self._listener.join()
+        _end(self._process)
 
     def _tell(self, order: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):
@@ -144,18 +151,18 @@ def open_interpreters(
         yield Plain(environment, isolation)
         return
     sandbox = Path(tempfile.mkdtemp(prefix="patchq-"))
-    process = None
+    running = None
     try:
         for name in ("home", "tmp", "cache"):
             (sandbox / name).mkdir()
         seen = {k: v.replace("{sandbox}", str(sandbox)) for k, v in variables.items()}
         known = _learn(environment, isolation, tree, seen)
         process = _start(environment, isolation, known, sandbox, seen)
-        yield Warm(process, sandbox) if process is not None else Plain(environment, isolation)
+        running = Warm(process, sandbox) if process is not None else None
+        yield running or Plain(environment, isolation)
     finally:
-        if process is not None:
-            process.kill()
-            process.wait()
+        if running is not None:
+            running.close()
         shutil.rmtree(sandbox, ignore_errors=True)
 
 
@@ -202,8 +209,13 @@ def _start(
     if line and json.loads(line).get("ready"):
         return process
     process.kill()
-    process.wait()
+    _end(process)
     return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(BrokenPipeError), process:
+        pass
 
 
 def search_path(environment: Environment) -> str:
