@@ -40,6 +40,10 @@ class Interpreters(Protocol):
         """Run a job to its end, or for `budget` seconds; what the driver itself said."""
         ...
 
+    def close(self) -> None:
+        """End every session that is still running."""
+        ...
+
 
 class Plain:
     """A new interpreter a session."""
@@ -47,6 +51,7 @@ class Plain:
     def __init__(self, environment: Environment, isolation: Isolation) -> None:
         self.name = f"plain, {isolation.name}"
         self._command = [*isolation.prefix, str(environment.python), driver.__file__]
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     def sandbox_seen(self, sandbox: Path) -> Path:
         """See `Interpreters.sandbox_seen`."""
@@ -63,17 +68,21 @@ class Plain:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        self._running.add(process)
         try:
             said, _ = process.communicate(timeout=budget)
         except subprocess.TimeoutExpired:
             process.kill()
             said, _ = process.communicate()
             said += f"\n{TOO_LATE}".encode()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
+        finally:
+            self._running.discard(process)
         return said.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """See `Interpreters.close`."""
+        for process in list(self._running):
+            process.kill()
 
 
 class Warm:
@@ -114,7 +123,7 @@ class Warm:
         return said if in_time else f"{said}\n{TOO_LATE}"
 
     def close(self) -> None:
-        """End it, and every session that is still running."""
+        """See `Interpreters.close`; the warm process itself ends too."""
         self._process.kill()
         self._listener.join()
         _end(self._process)

@@ -100,10 +100,17 @@ def run_wanted(
             pool.submit(run_session, shop, ways[card], tree_id, [w.group for w in wants]): wants
             for (tree_id, card), wants in sessions.items()
         }
-        for future in as_completed(futures):
-            outcomes = future.result()
-            for want in futures[future]:
-                known.outcomes[want] = outcomes[want.group.name]
-                ledger.keep(want.tree, want.group, want.gate, want.target, outcomes[want.group.name])
-                step(1)
+        try:
+            for future in as_completed(futures):
+                outcomes = future.result()
+                for want in futures[future]:
+                    known.outcomes[want] = outcomes[want.group.name]
+                    ledger.keep(want.tree, want.group, want.gate, want.target, outcomes[want.group.name])
+                    step(1)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for way in ways.values():
+                way.close()
+            raise
     return known

