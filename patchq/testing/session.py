@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from patchq.testing.gates import find_cards, lacking
@@ -12,7 +13,7 @@ from patchq.testing.plan import Mode, Task, plan_tasks
 from patchq.testing.prove import Verdict, judge, wants_of
 from patchq.testing.runner import Workshop
 from patchq.testing.schedule import limits_for, run_wanted
-from patchq.testing.seam.check import check_seams
+from patchq.testing.seam.check import VERSION, check_seams
 from patchq.testing.trees import Trees
 
 if TYPE_CHECKING:
@@ -101,10 +102,7 @@ def prove_patches(
         if why_not[id(task)]:
             verdicts.append(_not_run(task, asked.mode, why_not[id(task)]))
         else:
-            seam = tuple(
-                s.as_dict()
-                for s in check_seams(objects, task.trees.without, task.trees.after, task.trees.production)
-            )
+            seam = ledger.seams(VERSION, task.trees.without, task.trees.after, partial(_seams, objects, task))
             verdicts.append(judge(task, asked.mode, known, seam, prove=asked.prove))
     return Answer(tuple(verdicts), environment)
 
