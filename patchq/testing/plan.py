@@ -55,7 +55,7 @@ class Task:
         trees: where to run.
         own: the patch's tests.
         neighbours: upstream's tests that it must not change; only in the first task of a patch.
-        missing: tests that the patch names and does not bring.
+        missing: tests that the patch names and does not bring, as sentences.
         expected: how the run before must end.
     """
 
@@ -139,6 +139,8 @@ def _tasks(
         by_gate.setdefault(group.gate, []).extend(group.run)
         expected[group.gate] = group.before
     tasks: list[Task] = []
+    if not by_gate:
+        by_gate["cpu"], expected["cpu"] = [], "fails"
     for level, tests in by_gate.items():
         if gate is not None and level != gate:
             continue
@@ -152,11 +154,22 @@ def _tasks(
                 trees,
                 own=Group(name, selected, patch.time_limit, card=level in {"gpu", "emulated", "native"}),
                 neighbours=_neighbours(patch) if level == "cpu" else None,
-                missing=tuple(t for t in selected if objects.lookup(trees.after, t.split("::")[0]) is None),
+                missing=_missing(objects, trees.after, selected),
                 expected=expected[level],
             ),
         )
     return tasks
+
+
+def _missing(objects: Objects, tree: str, selected: tuple[str, ...]) -> tuple[str, ...]:
+    """What a patch names as its tests and does not bring, in words."""
+    if not selected:
+        return ("missing test: its patch.yaml names none",)
+    return tuple(
+        f"missing test: {name} is not in the tree with the patch"
+        for name in selected
+        if objects.lookup(tree, name.split("::")[0]) is None
+    )
 
 
 def _neighbours(patch: PatchMeta) -> Group | None:

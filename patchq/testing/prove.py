@@ -75,8 +75,7 @@ def wants_of(task: Task, *, prove: bool) -> list[Want]:
 def judge(task: Task, mode: Mode, known: Known, seam: tuple[dict[str, Any], ...], *, prove: bool) -> Verdict:
     """The verdict on a task that was run."""
     if task.missing:
-        missing = tuple(f"missing test: {name} is not in the tree with the patch" for name in task.missing)
-        return Verdict(task, mode, "not proved" if prove else "red", missing)
+        return Verdict(task, mode, "not proved" if prove else "red", task.missing)
     wanted = wants_of(task, prove=prove)
     after = known.outcomes[wanted[0]]
     before = known.outcomes[wanted[1]] if prove and task.trees.before is not None else None

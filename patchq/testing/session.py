@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from patchq.errors import InputError
 from patchq.testing.gates import find_cards, lacking
 from patchq.testing.isolate import find_isolation
 from patchq.testing.ledger import Ledger
@@ -77,12 +78,17 @@ def prove_patches(
         progress: told how far it is.
 
     Raises:
-        InputError: a patch is not in the lane.
+        InputError: a patch is not in the lane, or none has tests at that gate.
         EnvironmentLacksError: the environment cannot be made.
     """
     tasks = plan_tasks(
         series, objects, lane, asked.ids, mode=asked.mode, gate=asked.gate, target=asked.target
     )
+    if not tasks:
+        raise InputError(
+            f"no patch that was asked for has tests at the gate {asked.gate}.",
+            "Leave out --gate to see which gates there are.",
+        )
     cards = find_cards()
     possible = [t for t in tasks if not lacking(t.gate, t.target, cards, cuda="any")]
     if not possible:

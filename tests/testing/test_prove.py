@@ -96,6 +96,18 @@ def test_missing(world: World) -> None:
     assert refused(world)["against"] == ["missing test: tests/test_gone.py is not in the tree with the patch"]
 
 
+def test_none(world: World) -> None:
+    bring(world, GOOD, tests=[])
+    assert refused(world)["against"] == ["missing test: its patch.yaml names none"]
+
+
+def test_a_gate_without_tests(world: World) -> None:
+    bring(world, GOOD)
+    result = prove(world, "--gate", "native")
+    assert result.code == 2
+    assert "has tests at the gate native" in result.err
+
+
 def test_missing_node_id(world: World) -> None:
     bring(world, GOOD, tests=[{"gate": "cpu", "run": [f"{TEST}::test_gone"]}])
     against = refused(world)["against"]
