@@ -200,7 +200,7 @@ class Objects:
                 yield os.fsdecode(prefix + name), entry
 
     def edit_tree(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
-        """The id of `tree` with `changes` made: an entry is put at its path, None takes the path away.
+        """The id of `tree` with `changes` made: an entry is put at its path, None takes the file there away.
 
         Only the directories on the way are rewritten; one that becomes empty vanishes.
 
@@ -218,7 +218,8 @@ class Objects:
             if len(parts) > 1:
                 below.setdefault(parts[0], {})[parts[1:]] = entry
             elif entry is None:
-                entries.pop(parts[0], None)
+                if parts[0] in entries and entries[parts[0]].mode != DIRECTORY:
+                    del entries[parts[0]]
             else:
                 here[parts[0]] = entry
         for name, deeper in below.items():

@@ -82,7 +82,7 @@ def test_a_file_and_a_directory_of_one_name(git: Oracle) -> None:
         assert objects.edit_tree(tree, {"a": blob, "a/b": None}) == git.tree({"a": b"x", "c": b""})
         assert objects.edit_tree(tree, {"c/d": blob, "c": None}) == git.tree({"a/b": b"", "c/d": b"x"})
         assert objects.edit_tree(tree, {"a/b": None, "c": None}) == EMPTY_TREE
-        assert objects.edit_tree(tree, {"no/such": None}) == tree
+        assert objects.edit_tree(tree, {"no/such": None, "a": None, "c/d": None}) == tree
 
 
 def test_lookups_that_find_nothing(git: Oracle) -> None:
