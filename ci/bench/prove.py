@@ -136,7 +136,12 @@ def measure(name: str, work: Iterator[str]) -> dict[str, Any]:
     began, used = time.monotonic(), spent()
     for line in work:
         print(f"  {name}: {line}", file=sys.stderr, flush=True)
-    return {"wall_seconds": round(time.monotonic() - began, 1), "processor_seconds": round(spent() - used, 1)}
+    taken = {
+        "wall_seconds": round(time.monotonic() - began, 1),
+        "processor_seconds": round(spent() - used, 1),
+    }
+    print(f"  {name}: {taken}", file=sys.stderr, flush=True)
+    return taken
 
 
 def main() -> int:
