@@ -9,7 +9,19 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from patchq.commands import apply, deps, doctor, evidence, refresh, status, test, upstream, verify
+from patchq.commands import (
+    apply,
+    deps,
+    doctor,
+    evidence,
+    forecast,
+    refresh,
+    status,
+    test,
+    upstream,
+    verdict,
+    verify,
+)
 from patchq.commands.context import Settings
 from patchq.errors import EnvironmentLacksError, PatchqError
 from patchq.git.run import strip_environment
@@ -55,6 +67,8 @@ app.command(short_help="Put the patches on a checkout, all or nothing.")(apply.a
 app.command(short_help="Take the patches off a checkout again.")(apply.unapply)
 app.command(short_help="Prove that a checkout is the patched tree.")(verify.verify)
 app.command(short_help="Which patch needs which, derived and declared.")(deps.deps)
+app.command(short_help="What becomes of each patch on each base.")(forecast.forecast)
+app.add_typer(verdict.app, name="verdict")
 app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 app.command("test", short_help="Prove each patch by its own tests.")(test.run)
 app.add_typer(evidence.app, name="evidence")

@@ -249,7 +249,7 @@ def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> in
     at_start = hunk.old_start == 1 and hunk.leading == 0
     places = [
         i
-        for i in _occurrences(lines, hunk.old, floor)
+        for i in occurrences(lines, hunk.old, floor)
         if (not at_end or i + size == len(lines)) and (not at_start or i == 0)
     ]
     named = [i for i in places if _heading(lines, i) == hunk.heading]
@@ -267,7 +267,8 @@ def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> in
     return _difference(lines, hunk, expected)
 
 
-def _occurrences(lines: Sequence[bytes], block: Sequence[bytes], floor: int) -> list[int]:
+def occurrences(lines: Sequence[bytes], block: Sequence[bytes], floor: int) -> list[int]:
+    """The indexes, from `floor` on, at which a block of lines stands to the letter."""
     rarest = max(range(len(block)), key=lambda i: len(block[i]))
     wanted, size = block[rarest], len(block)
     found = []

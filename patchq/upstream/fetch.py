@@ -63,25 +63,48 @@ def _take(store: Store, name: str, source: Source, date: str, progress: Progress
             commit = store.take_files(files, f"vLLM {source.version}", date)
         file.unlink()
         return commit
-    if source.kind == "git":
-        with progress.task(
-            f"fetching {source.revision[:12]} from {source.url}", total=None, unit="objects"
-        ) as step:
-            return fetch_revision(store.git_dir, source.url, source.revision, step)
+    if source.kind in {"git", "clone"}:
+        return _take_revision(store, name, source, source.revision, progress)
     path = Path(source.path).expanduser()
     if not path.is_dir():
         raise InputError(
             f"{path}, the source of {name}, is not a directory.", "Correct it: patchq upstream add."
         )
-    if source.kind == "clone":
-        commit_there = resolve(path, source.revision)
-        if commit_there is None:
-            raise InputError(
-                f"{path} has no commit {source.revision!r}.", "Name a commit, branch or tag of that clone."
-            )
-        with progress.task(f"fetching {source.revision} from {path}", total=None, unit="objects") as step:
-            return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step)
     return store.take_files(_read_directory(path), f"vLLM from {path.name}", date)
+
+
+def fetch_other(name: str, source: Source, revision: str, progress: Progress) -> str:
+    """Bring another revision of a base's git source into the store and give its commit.
+
+    Args:
+        name: the base's name, for messages.
+        source: its source, a git remote or a clone.
+        revision: a branch, tag or commit there.
+        progress: told how far it is.
+
+    Raises:
+        InputError: the source has no such revision.
+        EnvironmentLacksError: the source cannot be reached.
+    """
+    store = Store()
+    with locked("store", f"fetching {revision}"):
+        return _take_revision(store, name, source, revision, progress)
+
+
+def _take_revision(store: Store, name: str, source: Source, revision: str, progress: Progress) -> str:
+    if source.kind == "git":
+        with progress.task(f"fetching {revision[:12]} from {source.url}", total=None, unit="objects") as step:
+            return fetch_revision(store.git_dir, source.url, revision, step)
+    path = Path(source.path).expanduser()
+    if not path.is_dir():
+        raise InputError(
+            f"{path}, the source of {name}, is not a directory.", "Correct it: patchq upstream add."
+        )
+    commit_there = resolve(path, revision)
+    if commit_there is None:
+        raise InputError(f"{path} has no commit {revision!r}.", "Name a commit, branch or tag of that clone.")
+    with progress.task(f"fetching {revision} from {path}", total=None, unit="objects") as step:
+        return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step)
 
 
 def _counted(files: Iterator[TreeFile], step: Callable[[int], None]) -> Iterator[TreeFile]:

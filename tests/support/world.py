@@ -121,9 +121,9 @@ class World:
         (self.project / "upstream.lock").write_text("version: 1\nbases: {}\nlanes: {}\n")
         assert self.patchq("upstream", "add", "v1", "--directory", str(self.upstream)).code == 0
 
-    def clone(self, name: str = "clone") -> Path:
+    def clone(self, name: str = "clone", files: dict[str, bytes] | None = None) -> Path:
         """A git clone whose only commit, on `main`, is the upstream tree."""
-        path = self.write_upstream(at=self.top / name)
+        path = self.write_upstream(files, at=self.top / name)
         self.git("init", "-q", "-b", "main", cwd=path)
         self.git("add", "-A", "-f", cwd=path)
         self.git("commit", "-q", "-m", "upstream", cwd=path)
@@ -159,9 +159,11 @@ class World:
         self.git("commit", "-q", "--allow-empty", "-m", message, cwd=path)
         return self.git("rev-parse", "HEAD", cwd=path)
 
-    def series(self, *patches: tuple[str, dict[str, bytes | None]]) -> Path:
+    def series(
+        self, *patches: tuple[str, dict[str, bytes | None]], files: dict[str, bytes] | None = None
+    ) -> Path:
         """A series of patches, written by patchq from commits; gives the clone that has them."""
-        path = self.clone("author")
+        path = self.clone("author", files)
         for patch, files in patches:
             self.describe(patch)
             self.commit(path, f"[Test] {patch[5:]}", files)

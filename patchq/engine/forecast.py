@@ -1,0 +1,269 @@
+"""The forecast: every patch against every base, in memory; each cell is kept by the content that it follows from."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patchq.cache import cache_dir, write_atomically
+from patchq.engine.behaviour import read_behaviour
+from patchq.engine.home import Home, find_home
+from patchq.engine.placing import Placed, place
+from patchq.engine.signs import Signs, read_signs
+from patchq.engine.targets import Targets
+from patchq.engine.verdict import Cell, Text, decide, judge_text
+from patchq.errors import InputError
+from patchq.git.objects import read_commit
+from patchq.series.rulings import read_rulings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.git.objects import Objects
+    from patchq.series.lock import Base, Source
+    from patchq.series.patch import PatchMeta
+    from patchq.series.series import Body, Series
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A base as the forecast sees it.
+
+    Attributes:
+        name: its name.
+        tree: its tree.
+        commit: its commit in the store.
+        date: when it was made, as YYYY-MM-DD; empty where nobody knows.
+        source: where it came from.
+    """
+
+    name: str
+    tree: str
+    commit: str
+    date: str
+    source: Source
+
+    @staticmethod
+    def at(objects: Objects, name: str, commit: str, base: Base) -> Ground:
+        """The base that a commit of the store is; a git source's commit says itself when it was made."""
+        known = read_commit(objects, commit)
+        date = base.date
+        if not date and base.source.kind in {"git", "clone"}:
+            made = datetime.datetime.fromtimestamp(known.author.seconds, datetime.timezone.utc)
+            date = made.date().isoformat()
+        return Ground(name, known.tree, commit, date, base.source)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A patch held against a tree in memory.
+
+    Attributes:
+        home: the patch where it was made.
+        tree: what it was held against.
+        signs: what of it is there.
+        placed: how the rest goes on; None where all of it is there.
+        text: what the text says, all in all.
+    """
+
+    home: Home
+    tree: str
+    signs: Signs
+    placed: Placed | None
+    text: Text
+
+    @property
+    def result(self) -> str:
+        """The tree with the patch; the same tree where it is there already, or does not go on."""
+        return self.text.tree or self.tree
+
+
+class Forecast:
+    """Answers what becomes of patches of a series on bases; nothing is written but under the cache."""
+
+    def __init__(self, series: Series, objects: Objects, grounds: Sequence[Ground]) -> None:
+        """Prepare.
+
+        Args:
+            series: the patches.
+            objects: the store's objects.
+            grounds: every base that is in the store, in the lock's order.
+        """
+        self._series = series
+        self._objects = objects
+        self._grounds = {ground.name: ground for ground in grounds}
+        self._order = [ground.name for ground in grounds]
+        self._lanes: dict[str, tuple[Body, ...]] = {}
+        self._homes: dict[tuple[str, str], Home] = {}
+        self._targets: dict[tuple[str, str], Targets] = {}
+        self._attempts: dict[tuple[str, str], Attempt] = {}
+        self._texts: dict[tuple[str, str], Text] = {}
+        self._scratch = cache_dir() / "scratch"
+        self._cells = cache_dir() / "forecast"
+        for directory in (self._scratch, self._cells):
+            directory.mkdir(exist_ok=True)
+
+    def home_of(self, patch: str, base: str) -> str:
+        """The lane that a patch comes to a base from: the nearest one before it, else the first that has the patch.
+
+        Raises:
+            InputError: no lane has the patch.
+        """
+        having = [
+            lane for lane in self._series.lock.lanes if self._has(lane, patch) and lane in self._grounds
+        ]
+        if not having:
+            raise InputError(
+                f"{patch} has no body in any lane whose base is in the store.",
+                "Record it with patchq refresh, and fetch its base: patchq upstream fetch.",
+            )
+        before = [lane for lane in having if self.is_before(lane, base)]
+        if before:
+            return functools.reduce(lambda one, two: two if self.is_before(one, two) else one, before)
+        pinned = self._series.lock.with_role("pinned")
+        return pinned if pinned in having else having[0]
+
+    def is_before(self, one: str, two: str) -> bool:
+        """Whether a base is older than another: by date where both have one, else by the lock's order."""
+        first, second = self._grounds[one].date, self._grounds[two].date
+        if first and second and first != second:
+            return first < second
+        return self._order.index(one) < self._order.index(two)
+
+    def cell(self, patch: PatchMeta, base: str) -> Cell:
+        """What became of a patch on a base.
+
+        Raises:
+            PatchqError: the patch's own lane does not build, or a record beside it is damaged.
+        """
+        text = self.text(patch.id, base)
+        home = self.home_of(patch.id, base)
+        sha256, tree = self.judged(patch.id, base)
+        ruling = read_rulings(self._series.root, patch.id).for_base(base)
+        return decide(
+            text,
+            read_behaviour(self._series.root, patch.id, sha256, tree),
+            ruling,
+            holds=ruling is not None and ruling.holds(sha256, tree),
+            earlier=self._earlier(patch.id, home, base),
+        )
+
+    def text(self, patch: str, base: str) -> Text:
+        """What the text alone says of a patch on a base, from the cache where it is known."""
+        key = (patch, base)
+        if key not in self._texts:
+            file = self._cells / f"{self._key(patch, base)}.json"
+            kept = _read_text(file)
+            if kept is None:
+                kept = self.attempt(patch, base).text
+                write_atomically(file, json.dumps(asdict(kept)).encode())
+            self._texts[key] = kept
+        return self._texts[key]
+
+    def attempt(self, patch: str, base: str) -> Attempt:
+        """Hold a patch against a base with what it depends on."""
+        key = (patch, base)
+        if key not in self._attempts:
+            tree = self._grounds[base].tree
+            blocked = []
+            for needed in self._series.closure([patch])[:-1]:
+                step = self.attempt(needed.id, base)
+                if step.text.verdict != "landed" and not step.text.tree:
+                    blocked.append(needed.id)
+                elif step.text.tree:
+                    tree = self._stacked(needed.id, base, tree)
+            self._attempts[key] = self.try_on(patch, base, tree, tuple(blocked))
+        return self._attempts[key]
+
+    def try_on(self, patch: str, base: str, tree: str, blocked_by: tuple[str, ...] = ()) -> Attempt:
+        """Hold a patch against a tree over a base."""
+        lane = self.home_of(patch, base)
+        home = self._home(lane, patch)
+        targets = self._targets_of(lane, base)
+        signs = read_signs(self._objects, tree, home, targets)
+        if home.files and signs.production == signs.weight:
+            return Attempt(home, tree, signs, None, judge_text(signs, None, tree, blocked_by))
+        placed = place(self._objects, self._scratch, tree, home, signs, targets)
+        return Attempt(home, tree, signs, placed, judge_text(signs, placed, tree, blocked_by))
+
+    def judged(self, patch: str, base: str) -> tuple[str, str]:
+        """What a verdict is bound to: the hash of the body that the patch comes to a base with, and the base's tree."""
+        return self._body(self.home_of(patch, base), patch).sha256, self._grounds[base].tree
+
+    def _stacked(self, patch: str, base: str, tree: str) -> str:
+        """A tree with one patch more on it."""
+        done = self._attempts[patch, base]
+        if done.tree == tree:
+            return done.result
+        return self.try_on(patch, base, tree).result
+
+    def _earlier(self, patch: str, home: str, base: str) -> str:
+        """The newest base between a patch's home and a base on which all of the patch was there."""
+        between = [b for b in self._order if self.is_before(home, b) and self.is_before(b, base)]
+        return next(
+            (b for b in reversed(between) if b != home and self.text(patch, b).verdict == "landed"), ""
+        )
+
+    def _has(self, lane: str, patch: str) -> bool:
+        return any(step.id == patch for step in self._series.lock.lanes[lane])
+
+    def _lane(self, name: str) -> tuple[Body, ...]:
+        if name not in self._lanes:
+            self._lanes[name] = self._series.lane(name)
+        return self._lanes[name]
+
+    def _body(self, lane: str, patch: str) -> Body:
+        return next(body for body in self._lane(lane) if body.id == patch)
+
+    def _home(self, lane: str, patch: str) -> Home:
+        if (lane, patch) not in self._homes:
+            self._homes[lane, patch] = self._find_home(lane, patch)
+        return self._homes[lane, patch]
+
+    def _find_home(self, lane: str, patch: str) -> Home:
+        meta = next(p for p in self._series.patches if p.id == patch)
+        closure = [p.id for p in self._series.closure([patch])]
+        return find_home(self._objects, self._grounds[lane].tree, self._lane(lane), closure, meta)
+
+    def _targets_of(self, lane: str, base: str) -> Targets:
+        key = (lane, base)
+        if key not in self._targets:
+            self._targets[key] = Targets(self._objects, self._grounds[lane].tree, self._grounds[base].tree)
+        return self._targets[key]
+
+    def _key(self, patch: str, base: str) -> str:
+        """What a cell follows from: two trees, the bodies of the closure, their own tests, and how it is decided."""
+        facts: list[Any] = [_fingerprint(), self._grounds[base].tree]
+        for needed in self._series.closure([patch]):
+            lane = self.home_of(needed.id, base)
+            number = [b.id for b in self._lane(lane)].index(needed.id)
+            bodies = [b.sha256 for b in self._lane(lane)[: number + 1]]
+            tests = [list(group.run) for group in needed.tests]
+            facts.append([needed.id, self._grounds[lane].tree, bodies, tests])
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _read_text(file: Path) -> Text | None:
+    """A kept cell; None where there is none, or it is damaged."""
+    try:
+        data: dict[str, Any] = json.loads(file.read_bytes())
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return Text(**fields)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """A hash of the code that decides cells, so that no cell outlives it."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for room in ("engine", "git"):
+        for file in sorted((package / room).glob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

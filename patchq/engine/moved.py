@@ -1,0 +1,111 @@
+"""Where a file went that is no longer at its path: renamed, or a module that became a package of several files."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from patchq.git.blocks import Text, names_in
+from patchq.git.objects import DIRECTORY, SUBMODULE
+from patchq.git.switch import diff_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from patchq.git.blocks import Block
+    from patchq.git.objects import Entry, Objects
+
+ALIKE = 0.5
+"""The share of lines in common from which two files are one and the same, as in git's rename detection."""
+TAKEN = 0.3
+"""The share of a new file's lines that must come from the old one for it to be a piece of that."""
+
+
+class Movements:
+    """The files that came between two trees, searched for what an old one became."""
+
+    def __init__(self, objects: Objects, old_tree: str, new_tree: str) -> None:
+        self._objects = objects
+        self._trees = (old_tree, new_tree)
+        self._added: dict[str, Entry] | None = None
+        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def added(self) -> dict[str, Entry]:
+        """The files that the new tree has and the old one has not, by path."""
+        if self._added is None:
+            changes = diff_trees(self._objects, *self._trees)
+            self._added = {
+                c.path: c.new
+                for c in changes
+                if c.old is None and c.new is not None and c.new.mode not in {DIRECTORY, SUBMODULE}
+            }
+        return self._added
+
+    def successors(self, path: str, old: Entry) -> tuple[str, ...]:
+        """What a file became, the likeliest first; nothing where no new file is like it.
+
+        A file of the same content is the answer alone, then one that is alike enough; else the new files that hold a
+        good part of it, those of a package with the module's name first.
+        """
+        key = (path, old.oid)
+        if key not in self._found:
+            self._found[key] = self._search(path, old)
+        return self._found[key]
+
+    def _search(self, path: str, old: Entry) -> tuple[str, ...]:
+        added = self.added()
+        same = sorted(p for p, entry in added.items() if entry.oid == old.oid)
+        if same:
+            return (min(same, key=lambda p: (_far(path, p), p)),)
+        here = PurePosixPath(path)
+        wanted = _telling(self._objects.blob(old.oid))
+        if not wanted:
+            return ()
+        scores: list[tuple[float, float, str]] = []
+        for name in sorted(n for n in added if PurePosixPath(n).suffix == here.suffix):
+            have = _telling(self._objects.blob(added[name].oid))
+            common = len(wanted & have)
+            if common:
+                alike = 2 * common / (len(wanted) + len(have))
+                scores.append((alike, common / len(have), name))
+        whole = [s for s in scores if s[0] >= ALIKE]
+        if whole:
+            return (min(whole, key=lambda s: (-s[0], _far(path, s[2])))[2],)
+        package = f"{here.with_suffix('')}/"
+        pieces = [s for s in scores if s[1] >= TAKEN or (s[2].startswith(package) and s[1] > 0)]
+        covered: set[bytes] = set()
+        for _, _, name in pieces:
+            covered |= wanted & _telling(self._objects.blob(added[name].oid))
+        if len(covered) < TAKEN * len(wanted):
+            return ()
+        order = sorted(pieces, key=lambda s: (not s[2].startswith(package), -s[0], s[2]))
+        return tuple(name for _, _, name in order)
+
+
+def assign(blocks: Iterable[Block], candidates: dict[str, Text]) -> dict[str, list[Block]]:
+    """Give each block of a file that was moved to the file it belongs to now.
+
+    A block goes where its lines still stand between their neighbours, else where the definition around it is, else to
+    the first candidate.
+    """
+    names = {path: names_in(text.lines) for path, text in candidates.items()}
+    found: dict[str, list[Block]] = {}
+    for block in blocks:
+        surrounded = (*block.lead, *block.old, *block.trail)
+        stands = [p for p, text in candidates.items() if text.places(surrounded)]
+        around = [p for p in candidates if block.scope and block.scope[-1] in names[p]]
+        chosen = (stands or around or list(candidates))[0]
+        found.setdefault(chosen, []).append(block)
+    return found
+
+
+def _telling(data: bytes) -> frozenset[bytes]:
+    """The different lines of a file that say something."""
+    return frozenset(line for raw in data.split(b"\n") if len(line := raw.strip()) > 3)  # noqa: PLR2004
+
+
+def _far(one: str, two: str) -> int:
+    """How many steps lie between the directories of two paths; less for files of one name."""
+    a, b = PurePosixPath(one), PurePosixPath(two)
+    shared = len([1 for x, y in zip(a.parts, b.parts, strict=False) if x == y])
+    return len(a.parts) + len(b.parts) - 2 * shared - (a.name == b.name)
