@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int], None]) -> str:
-    """Fetch one commit without its history, and give its id.
+WHOLE = 2**31 - 1
+"""The depth at which git gives all history, also to a repository that had cut it off (its manual, `--unshallow`)."""
+
+
+def fetch_revision(
+    git_dir: Path, url: str, revision: str, step: Callable[[int], None], *, history: bool = False
+) -> str:
+    """Fetch one commit, and give its id.
 
     GitPython reads the progress reports. Its own fetch is not used: it cannot read what git says of a bare commit id.
 
@@ -24,6 +30,7 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
         url: where from; anything git understands but a transport that runs a command (`ext::`).
         revision: a commit id, branch or tag there.
         step: called with the number of objects that have come since the last call.
+        history: whether to fetch what it descends from as well.
 
     Raises:
         EnvironmentLacksError: the remote does not answer.
@@ -56,7 +63,8 @@ def fetch_revision(git_dir: Path, url: str, revision: str, step: Callable[[int],
     repo.git.update_environment(**clean_environment())
     repo.git.set_persistent_git_options(c=[*NEUTRAL_CONFIG, "protocol.ext.allow=never"])
     reports = Reports()
-    options = ["--progress", "--depth=1", "--no-tags", "--no-write-fetch-head"]
+    depth = WHOLE if history else 1
+    options = ["--progress", f"--depth={depth}", "--no-tags", "--no-write-fetch-head"]
     process = repo.git.fetch(*options, "--", url, f"+{revision}:{incoming}", as_process=True)
     try:
         handle_process_output(process, None, reports.new_message_handler(), None)
