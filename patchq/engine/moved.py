@@ -61,25 +61,26 @@ class Movements:
         wanted = _telling(self._objects.blob(old.oid))
         if not wanted:
             return ()
-        scores: list[tuple[float, float, str]] = []
-        for name in sorted(n for n in added if PurePosixPath(n).suffix == here.suffix):
-            have = _telling(self._objects.blob(added[name].oid))
-            common = len(wanted & have)
-            if common:
-                alike = 2 * common / (len(wanted) + len(have))
-                scores.append((alike, common / len(have), name))
-        whole = [s for s in scores if s[0] >= ALIKE]
-        if whole:
-            return (min(whole, key=lambda s: (-s[0], _far(path, s[2])))[2],)
+        lines = {
+            name: have
+            for name in sorted(n for n in added if PurePosixPath(n).suffix == here.suffix)
+            if wanted & (have := _telling(self._objects.blob(added[name].oid)))
+        }
+        alike = {name: 2 * len(wanted & have) / (len(wanted) + len(have)) for name, have in lines.items()}
+        order = sorted(lines, key=lambda name: (-alike[name], _far(path, name), name))
+        whole = [name for name in order if alike[name] >= ALIKE][:1]
+        left = wanted - lines[whole[0]] if whole else wanted
         package = f"{here.with_suffix('')}/"
-        pieces = [s for s in scores if s[1] >= TAKEN or (s[2].startswith(package) and s[1] > 0)]
-        covered: set[bytes] = set()
-        for _, _, name in pieces:
-            covered |= wanted & _telling(self._objects.blob(added[name].oid))
+        pieces = [
+            name
+            for name in order
+            if name not in whole
+            and len(left & lines[name]) >= TAKEN * len(left if name.startswith(package) else lines[name])
+        ]
+        covered = frozenset[bytes]().union(*(wanted & lines[name] for name in (*whole, *pieces)))
         if len(covered) < TAKEN * len(wanted):
             return ()
-        order = sorted(pieces, key=lambda s: (not s[2].startswith(package), -s[0], s[2]))
-        return tuple(name for _, _, name in order)
+        return (*whole, *sorted(pieces, key=lambda name: not name.startswith(package)))
 
 
 def assign(blocks: Iterable[Block], candidates: dict[str, Text]) -> dict[str, list[Block]]:

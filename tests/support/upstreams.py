@@ -72,3 +72,13 @@ def cell(world: World, patch: str, base: str) -> Any:
     assert document["bases"] == [base]
     (row,) = document["patches"]
     return row["cells"][base]
+
+
+def tree_id(world: World, files: dict[str, bytes]) -> str:
+    """The id of the git tree that holds these files."""
+    top = world.top / "expected"
+    shutil.rmtree(top, ignore_errors=True)
+    world.write_upstream(files, at=top)
+    world.git("init", "-q", cwd=top)
+    world.git("add", "-A", "-f", cwd=top)
+    return world.git("write-tree", cwd=top)

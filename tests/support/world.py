@@ -164,9 +164,9 @@ class World:
     ) -> Path:
         """A series of patches, written by patchq from commits; gives the clone that has them."""
         path = self.clone("author", files)
-        for patch, files in patches:
+        for patch, changes in patches:
             self.describe(patch)
-            self.commit(path, f"[Test] {patch[5:]}", files)
+            self.commit(path, f"[Test] {patch[5:]}", changes)
         result = self.patchq("refresh", str(path))
         assert result.code == 0, result.err
         return path

@@ -1,0 +1,176 @@
+"""Upstream moved: files renamed, split, deleted, added on both sides; definitions gone while others look the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.upstreams import ENGINE, GUARD, SOURCES, cell, release, replaced, tree_id
+from tests.support.world import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CORE = "pkg/core.py"
+HEAD = b"    def start(self, size):\n"
+TOTAL = b"    total = value + 1\n"
+TIMES = b"    total = value * 10\n"
+PATCH = "0001-change"
+
+
+def change(data: bytes) -> bytes:
+    """The patch: a guard in Engine.start, and another sum in helper, which has a twin."""
+    return replaced(replaced(data, HEAD, HEAD + GUARD), TOTAL, TIMES)
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.start(SOURCES)
+    world.series((PATCH, {CORE: change(ENGINE)}), files=SOURCES)
+    return world
+
+
+def test_offset(changed: World) -> None:
+    later = replaced(ENGINE, b"import math\n", b"import os\nimport sys\nimport math\n")
+    files = release(changed, "v2", {CORE: later})
+    found = cell(changed, PATCH, "v2")
+    assert found["verdict"] == "offset"
+    assert found["files"] == [CORE]
+    assert {o["lines"] for o in found["text"]["offsets"]} == {2}
+    assert found["text"]["tree"] == tree_id(changed, {**files, CORE: change(later)})
+
+
+def test_merged_where_only_the_context_changed(changed: World) -> None:
+    later = replaced(ENGINE, b"class Engine:\n", b"class Engine(Base):\n")
+    files = release(changed, "v2", {CORE: later})
+    found = cell(changed, PATCH, "v2")
+    assert (found["verdict"], found["files"]) == ("merged", [CORE])
+    assert found["text"]["tree"] == tree_id(changed, {**files, CORE: change(later)})
+
+
+def test_file_renamed(changed: World) -> None:
+    later = replaced(ENGINE, b"import math\n", b"import math\nimport os\n")
+    files = release(
+        changed, "v2", {CORE: None, "pkg/deep/kernel.py": later, "pkg/unlike.py": b"x = 1\n" * 40}
+    )
+    found = cell(changed, PATCH, "v2")
+    assert found["verdict"] == "merged"
+    assert found["text"]["moved"] == [{"from": CORE, "to": "pkg/deep/kernel.py"}]
+    assert "pkg/deep/kernel.py" in found["detail"]
+    assert found["text"]["tree"] == tree_id(changed, {**files, "pkg/deep/kernel.py": change(later)})
+
+
+def test_module_became_a_package(changed: World) -> None:
+    at = ENGINE.index(b"def helper")
+    one, two = ENGINE[:at], b"import os\n\n\n" + ENGINE[at:]
+    start = b"from .engine import Engine\nfrom .sums import helper, other, tail\n"
+    pieces: dict[str, bytes | None] = {
+        "pkg/core/__init__.py": start,
+        "pkg/core/engine.py": one,
+        "pkg/core/sums.py": two,
+    }
+    files = release(changed, "v2", {CORE: None, **pieces})
+    found = cell(changed, PATCH, "v2")
+    assert found["verdict"] == "merged"
+    assert {m["to"] for m in found["text"]["moved"]} == {"pkg/core/engine.py", "pkg/core/sums.py"}
+    expected = {
+        **files,
+        "pkg/core/engine.py": replaced(one, HEAD, HEAD + GUARD),
+        "pkg/core/sums.py": replaced(two, TOTAL, TIMES),
+    }
+    assert found["text"]["tree"] == tree_id(changed, expected)
+
+
+def test_module_became_a_package_and_landed_there(changed: World) -> None:
+    at = ENGINE.index(b"def helper")
+    one, two = ENGINE[:at], b"import os\n\n\n" + ENGINE[at:]
+    release(
+        changed,
+        "v2",
+        {
+            CORE: None,
+            "pkg/core/engine.py": replaced(one, HEAD, HEAD + GUARD),
+            "pkg/core/sums.py": replaced(two, TOTAL, TIMES),
+        },
+    )
+    assert cell(changed, PATCH, "v2")["verdict"] == "landed"
+
+
+def test_file_deleted(changed: World) -> None:
+    release(changed, "v2", {CORE: None, "pkg/new.py": b"nothing = 'like it'\n"})
+    found = cell(changed, PATCH, "v2")
+    assert (found["verdict"], found["files"]) == ("missing", [CORE])
+    assert found["text"]["tree"] == ""
+    assert f"{CORE} is not there" in found["detail"]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_both_sides_add_one_path(changed: World, same: bool) -> None:
+    author = changed.top / "author"
+    changed.describe("0002-new")
+    ours = b"def fresh():\n    return 1\n"
+    changed.commit(author, "[Test] new", {"pkg/fresh.py": ours})
+    assert changed.patchq("refresh", str(author)).code == 0
+    release(changed, "v2", {"pkg/fresh.py": ours if same else b"def theirs():\n    return 2\n"})
+    found = cell(changed, "0002-new", "v2")
+    assert found["verdict"] == ("landed" if same else "conflict")
+    assert found["files"] == ["pkg/fresh.py"]
+    assert cell(changed, PATCH, "v2")["verdict"] == "clean"
+
+
+def test_target_function_deleted_while_a_twin_remains(changed: World) -> None:
+    start, end = ENGINE.index(b"def helper"), ENGINE.index(b"def other")
+    release(changed, "v2", {CORE: ENGINE[:start] + ENGINE[end:]})
+    found = cell(changed, PATCH, "v2")
+    assert found["verdict"] == "missing"
+    assert found["text"]["troubles"][0]["reason"] == "no longer has def helper, which hunk 2 changes"
+
+
+def test_target_method_deleted_while_a_twin_in_the_same_class_remains(changed: World) -> None:
+    start, end = ENGINE.index(HEAD), ENGINE.index(b"    def stop")
+    release(changed, "v2", {CORE: ENGINE[:start] + ENGINE[end:]})
+    found = cell(changed, PATCH, "v2")
+    assert found["verdict"] == "missing"
+    assert "def start" in found["detail"]
+
+
+def test_conflict_names_file_and_hunk(changed: World) -> None:
+    release(changed, "v2", {CORE: replaced(ENGINE, TOTAL, b"    total = value - 7\n")})
+    found = cell(changed, PATCH, "v2")
+    assert (found["verdict"], found["files"]) == ("conflict", [CORE])
+    assert found["text"]["troubles"][0]["hunks"] == [2]
+    assert "hunk 2" in found["detail"]
+
+
+def test_a_patch_is_told_blocked_by_what_it_depends_on(changed: World) -> None:
+    author = changed.top / "author"
+    changed.describe("0002-more", depends=[PATCH])
+    changed.describe("0003-apart")
+    more = change(ENGINE).replace(GUARD, GUARD + b"        size += 1\n")
+    changed.commit(author, "[Test] more", {CORE: more})
+    changed.commit(author, "[Test] apart", {"pkg/model.py": b"apart = 1\n"})
+    assert changed.patchq("refresh", str(author)).code == 0
+    release(changed, "v2", {CORE: replaced(ENGINE, HEAD, b"    def start(self, size, *, count):\n")})
+    cells = {row["id"]: row["cells"]["v2"] for row in changed.ok("forecast", "--base", "v2")["patches"]}
+    assert cells[PATCH]["verdict"] == "conflict"
+    assert cells["0002-more"]["text"]["blocked_by"] == [PATCH]
+    assert f"depends on {PATCH}" in cells["0002-more"]["detail"]
+    assert cells["0003-apart"]["verdict"] == "clean"
+
+
+def test_a_patch_stands_on_what_it_depends_on(changed: World) -> None:
+    author = changed.top / "author"
+    changed.describe("0002-more", depends=[PATCH])
+    more = change(ENGINE).replace(GUARD, GUARD + b"        size += 1\n")
+    changed.commit(author, "[Test] more", {CORE: more})
+    assert changed.patchq("refresh", str(author)).code == 0
+    files = release(changed, "v2", {"README.md": b"later\n"})
+    found = cell(changed, "0002-more", "v2")
+    assert found["verdict"] == "clean"
+    assert found["text"]["tree"] == tree_id(changed, {**files, CORE: more})
+    files = release(changed, "v3", {CORE: change(ENGINE)})
+    found = cell(changed, "0002-more", "v3")
+    assert found["verdict"] == "clean"
+    assert found["text"]["tree"] == tree_id(changed, {**files, CORE: more})
