@@ -59,18 +59,27 @@ class Movements:
             return (min(same, key=lambda p: (_far(path, p), p)),)
         here = PurePosixPath(path)
         wanted = _telling(self._objects.blob(old.oid))
-        if not wanted:
-            return ()
+        alike = sorted(n for n in added if PurePosixPath(n).suffix == here.suffix)
+        near = [n for n in alike if n.startswith(f"{here.parent}/") or PurePosixPath(n).name == here.name]
+        package = f"{here.with_suffix('')}/"
+        found, sure = self._compare(path, wanted, near)
+        if sure or (found and all(name.startswith(package) for name in found)):
+            return found
+        return self._compare(path, wanted, alike)[0]
+
+    def _compare(
+        self, path: str, wanted: frozenset[bytes], names: Iterable[str]
+    ) -> tuple[tuple[str, ...], bool]:
+        """Which files hold an old one's lines, and whether the first of them is that file."""
+        added = self.added()
         lines = {
-            name: have
-            for name in sorted(n for n in added if PurePosixPath(n).suffix == here.suffix)
-            if wanted & (have := _telling(self._objects.blob(added[name].oid)))
+            name: have for name in names if wanted & (have := _telling(self._objects.blob(added[name].oid)))
         }
         alike = {name: 2 * len(wanted & have) / (len(wanted) + len(have)) for name, have in lines.items()}
         order = sorted(lines, key=lambda name: (-alike[name], _far(path, name), name))
         whole = [name for name in order if alike[name] >= ALIKE][:1]
         left = wanted - lines[whole[0]] if whole else wanted
-        package = f"{here.with_suffix('')}/"
+        package = f"{PurePosixPath(path).with_suffix('')}/"
         pieces = [
             name
             for name in order
@@ -78,9 +87,9 @@ class Movements:
             and len(left & lines[name]) >= TAKEN * len(left if name.startswith(package) else lines[name])
         ]
         covered = frozenset[bytes]().union(*(wanted & lines[name] for name in (*whole, *pieces)))
-        if len(covered) < TAKEN * len(wanted):
-            return ()
-        return (*whole, *sorted(pieces, key=lambda name: not name.startswith(package)))
+        if len(covered) < max(TAKEN * len(wanted), 1):
+            return (), False
+        return (*whole, *sorted(pieces, key=lambda name: not name.startswith(package))), bool(whole)
 
 
 def assign(blocks: Iterable[Block], candidates: dict[str, Text]) -> dict[str, list[Block]]:

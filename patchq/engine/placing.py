@@ -220,11 +220,13 @@ class _Merge:
         if merged is None:
             self._trouble(file, path, "is binary here", missing=False)
             return
-        bad = self._bad_blocks(file, ours, base, ordered, here) if merged.conflicts else {}
+        bad = {block: "" for block in ordered if not _untouched(block, here)} if merged.conflicts else {}
         if not bad and not merged.conflicts:
             after = Text.of(merged.data)
             bad = {b: f"would land in {_name(s)}" for b in ordered if (s := strayed(b, file.text, after))}
-        if not bad and not merged.conflicts:
+        elif not bad:
+            bad = dict.fromkeys(ordered, "")
+        if not bad:
             self.changes[path] = Entry(mode, self.objects.put("blob", merged.data))
             self.merged.append(path)
             return
@@ -250,18 +252,6 @@ class _Merge:
                 merged.data if merged.conflicts else None,
             )
         )
-
-    def _bad_blocks(
-        self, file: FileAtHome, ours: bytes, base: bytes, blocks: list[Block], here: Text
-    ) -> dict[Block, str]:
-        """The blocks that conflict when each is merged alone; all of them where only together they do."""
-        bad: dict[Block, str] = {}
-        for block in blocks:
-            alone = with_blocks(file.text.lines, [block])
-            merged = merge_file(self.scratch, ours, base, alone, self._labels())
-            if merged is None or merged.conflicts:
-                bad[block] = ""
-        return bad or dict.fromkeys(blocks, "")
 
     def _whole(self, file: FileAtHome) -> None:
         path = self.targets.one(self.tree, file)
@@ -302,6 +292,11 @@ class _Merge:
 
     def _labels(self) -> tuple[str, str, str]:
         return ("upstream", "the patch's base", self.home.id)
+
+
+def _untouched(block: Block, here: Text) -> bool:
+    """Whether a block's lines still stand in a file between the lines next to them."""
+    return bool(here.places((*block.lead[-1:], *block.old, *block.trail[:1])))
 
 
 def _name(definition: bytes) -> str:
