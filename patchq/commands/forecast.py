@@ -48,7 +48,7 @@ def forecast(
     store = Store()
     patches = [series.find(name) for name in ids] if ids else list(series.patches)
     patches = [p for p in series.patches if p in patches]
-    with store.objects() as objects:
+    with store.objects_of(series.lock.bases.values()) as objects:
         if watch is None:
             chosen = choose_bases(series, store, bases or (), every=all_)
             matrix = _matrix(open_forecast(series, store, objects, chosen), patches, chosen)

@@ -46,6 +46,9 @@ def fetch(
     names: BaseNames = None,
     all_: Annotated[bool, typer.Option("--all", help="Every base whose tree is known.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Fetch even what is there.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="For git sources, also what the commit descends from.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Bring bases into the store; the pinned one where none is named."""
@@ -60,7 +63,7 @@ def fetch(
         wanted = [(name, base) for name, base in series.lock.bases.items() if base.verified]
     progress = make_progress()
     for name, base in wanted:
-        fetch_base(name, base, progress, again=again)
+        fetch_base(name, base, progress, again=again, history=history)
         if not json:
             print_line(f"{name}: tree {base.tree or 'unverified'} is in the store")
     if json:

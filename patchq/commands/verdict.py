@@ -53,7 +53,7 @@ def set_(
     if not because.strip():
         raise InputError("a ruling needs a reason.", "Say why with --because.")
     store = Store()
-    with store.objects() as objects:
+    with store.objects_of(series.lock.bases.values()) as objects:
         opened = open_forecast(series, store, objects, [name])
         cell = opened.cell(meta, name)
         sha256, tree = opened.judged(meta.id, name)

@@ -6,12 +6,13 @@ import datetime
 import functools
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
 from patchq.engine.behaviour import read_behaviour
+from patchq.engine.history import Course, State, first_parents, follow, is_same_patch, since_home, touching
 from patchq.engine.home import Home, find_home
 from patchq.engine.placing import Placed, place
 from patchq.engine.signs import Signs, read_signs
@@ -24,7 +25,7 @@ from patchq.series.rulings import read_rulings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.git.objects import Objects
+    from patchq.git.objects import Commit, Objects
     from patchq.series.lock import Base, Source
     from patchq.series.patch import PatchMeta
     from patchq.series.series import Body, Series
@@ -99,6 +100,8 @@ class Forecast:
         self._grounds = {ground.name: ground for ground in grounds}
         self._order = [ground.name for ground in grounds]
         self._lanes: dict[str, tuple[Body, ...]] = {}
+        self._chains: dict[str, list[tuple[str, Commit]]] = {}
+        self._visited: dict[str, str] = {}
         self._homes: dict[tuple[str, str], Home] = {}
         self._targets: dict[tuple[str, str], Targets] = {}
         self._attempts: dict[tuple[str, str], Attempt] = {}
@@ -114,6 +117,7 @@ class Forecast:
         Raises:
             InputError: no lane has the patch.
         """
+        base = self._visited.get(base, base)
         having = [
             lane for lane in self._series.lock.lanes if self._has(lane, patch) and lane in self._grounds
         ]
@@ -145,12 +149,15 @@ class Forecast:
         home = self.home_of(patch.id, base)
         sha256, tree = self.judged(patch.id, base)
         ruling = read_rulings(self._series.root, patch.id).for_base(base)
+        course = self._course(patch.id, base)
+        passed = course.get("landed") if text.verdict != "landed" else None
         return decide(
             text,
             read_behaviour(self._series.root, patch.id, sha256, tree),
             ruling,
             holds=ruling is not None and ruling.holds(sha256, tree),
-            earlier=self._earlier(patch.id, home, base),
+            earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch.id, home, base),
+            commits=course,
         )
 
     def text(self, patch: str, base: str) -> Text:
@@ -194,6 +201,50 @@ class Forecast:
     def judged(self, patch: str, base: str) -> tuple[str, str]:
         """What a verdict is bound to: the hash of the body that the patch comes to a base with, and the base's tree."""
         return self._body(self.home_of(patch, base), patch).sha256, self._grounds[base].tree
+
+    def _course(self, patch: str, base: str) -> dict[str, dict[str, Any]]:
+        """The upstream commits that decided over a patch; none where the base has no history here."""
+        ground, lane = self._grounds[base], self.home_of(patch, base)
+        if base == lane:
+            return {}
+        if base not in self._chains:
+            self._chains[base] = first_parents(self._objects, ground.commit)
+        chain = self._chains[base]
+        if len(chain) == 1:
+            return {}
+        facts = [self._key(patch, base), chain[0][0], chain[-1][0], self._grounds[lane].commit]
+        file = self._cells / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.history.json"
+        try:
+            kept: dict[str, dict[str, Any]] = json.loads(file.read_bytes())
+        except (OSError, ValueError):
+            kept = self._follow(patch, base).as_dict()
+            write_atomically(file, json.dumps(kept).encode())
+        return kept
+
+    def _follow(self, patch: str, base: str) -> Course:
+        lane = self.home_of(patch, base)
+        home = self._home(lane, patch)
+        text = self.text(patch, base)
+        commits = since_home(self._objects, self._chains[base], self._grounds[lane].commit, home)
+        paths = [file.path for file in home.files] + [moved["to"] for moved in text.moved]
+        course = follow(
+            touching(self._objects, commits, paths),
+            lambda commit: _state(self.attempt(patch, self._visit(base, commit)).text),
+            _state(text),
+        )
+        if course.landed is None:
+            return course
+        same = is_same_patch(self._objects, course.landed.commit, home)
+        return replace(course, landed=replace(course.landed, same_patch=same))
+
+    def _visit(self, base: str, commit: str) -> str:
+        """Make a commit of a base's history a ground of its own, to which patches come from the same lane."""
+        name = f"{base}@{commit}"
+        if name not in self._grounds:
+            tree = read_commit(self._objects, commit).tree
+            self._grounds[name] = replace(self._grounds[base], name=name, tree=tree, commit=commit)
+            self._visited[name] = base
+        return name
 
     def _stacked(self, patch: str, base: str, tree: str) -> str:
         """A tree with one patch more on it."""
@@ -246,6 +297,13 @@ class Forecast:
             tests = [list(group.run) for group in needed.tests]
             facts.append([needed.id, self._grounds[lane].tree, bodies, tests])
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _state(text: Text) -> State:
+    """How a patch stands by its text, for following it through history."""
+    if text.verdict == "landed":
+        return "in"
+    return "out" if text.tree else "stuck"
 
 
 def _read_text(file: Path) -> Text | None:

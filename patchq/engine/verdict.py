@@ -26,6 +26,8 @@ MOVES: frozenset[Verdict] = frozenset({"clean", "offset", "merged", "reverted"})
 LEAVES: frozenset[Verdict] = frozenset({"landed", "reworked"})
 """The verdicts whose patches are not needed on a base."""
 
+_DID = {"landed": "it landed with", "left": "it left with", "broke": "it was broken by"}
+
 _RANK: dict[str, int] = {
     "clean": 0,
     "offset": 0,
@@ -101,7 +103,7 @@ class Cell:
     ruled: bool = False
     disagreement: str = ""
     earlier: str = ""
-    commits: dict[str, dict[str, str]] = field(default_factory=dict)
+    commits: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -170,7 +172,13 @@ def _fit(placed: Placed) -> tuple[str, tuple[str, ...]]:
 
 
 def decide(
-    text: Text, behaviour: Behaviour | None, ruling: Ruling | None, *, holds: bool, earlier: str
+    text: Text,
+    behaviour: Behaviour | None,
+    ruling: Ruling | None,
+    *,
+    holds: bool,
+    earlier: str,
+    commits: dict[str, dict[str, Any]],
 ) -> Cell:
     """Bring what is known of a patch on a base to one verdict.
 
@@ -180,8 +188,12 @@ def decide(
         ruling: a person's decision, where there is one.
         holds: whether that is about these bytes and this tree.
         earlier: a base (or commit) between home and here that had all of it; empty where none is known.
+        commits: the upstream commits that decided over it, by what they did.
     """
-    cell = _with_history(Cell(text.verdict, text.detail, text.files, text, behaviour, earlier=earlier), text)
+    told = [f"{_DID[name]} {c['commit'][:12]} ({c['title']})" for name, c in commits.items()]
+    detail = "; ".join([text.detail, *told])
+    cell = Cell(text.verdict, detail, text.files, text, behaviour, earlier=earlier, commits=commits)
+    cell = _with_history(cell, text)
     if behaviour is not None:
         cell = _with_behaviour(cell, text, behaviour)
     if ruling is None:
@@ -205,14 +217,14 @@ def _with_history(cell: Cell, text: Text) -> Cell:
     """A patch that an earlier base had: it left again, or upstream went on from it."""
     if not cell.earlier or text.verdict == "landed":
         return replace(cell, earlier="")
-    if text.verdict in {"clean", "offset"}:
+    if text.verdict in {"clean", "offset", "merged"} and not text.share:
         return replace(
-            cell, verdict="reverted", detail=f"it had landed in {cell.earlier} and left again; {text.detail}"
+            cell, verdict="reverted", detail=f"it had landed in {cell.earlier} and left again; {cell.detail}"
         )
     return replace(
         cell,
         verdict="reworked",
-        detail=f"it had landed in {cell.earlier}, and upstream changed it since; {text.detail}",
+        detail=f"it had landed in {cell.earlier}, and upstream changed it since; {cell.detail}",
     )
 
 

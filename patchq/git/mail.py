@@ -14,6 +14,7 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
 from patchq.git.diff import FileChange, parse_diff
@@ -28,6 +29,9 @@ from patchq.git.mailinfo import (
 )
 from patchq.git.objects import Identity
 from patchq.git.run import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FROM_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 DIFF_OPTIONS = (
@@ -177,11 +181,17 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
     return data
 
 
-def diff_trees(git_dir: Path, old: str, new: str) -> bytes:
+def diff_trees(git_dir: Path, old: str, new: str, alternates: Sequence[Path] = ()) -> bytes:
     """The diff between two trees of a repository, in the one form that bodies are written in.
 
     Git runs in an empty repository that borrows the objects, where no attribute or setting can change that form: those
     of the repository, and those of the directory that one stands in, would.
+
+    Args:
+        git_dir: the repository.
+        old: a tree's id.
+        new: another's.
+        alternates: object directories of others that may be read as well.
     """
     found = run(["rev-parse", "--git-path", "objects"], cwd=git_dir, env={"GIT_DIR": str(git_dir)})
     objects = git_dir / os.fsdecode(found).rstrip("\n")
@@ -189,6 +199,8 @@ def diff_trees(git_dir: Path, old: str, new: str) -> bytes:
         (Path(empty) / "HEAD").write_text("ref: refs/heads/none\n")
         (Path(empty) / "refs").mkdir()
         env = {"GIT_DIR": empty, "GIT_OBJECT_DIRECTORY": str(objects.absolute())}
+        if alternates:
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.pathsep.join(map(str, alternates))
         return run(["diff-tree", "-r", *DIFF_OPTIONS, old, new], cwd=Path(empty), env=env)
 
 

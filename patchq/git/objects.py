@@ -82,6 +82,7 @@ class Objects:
             alternates: object directories (`.../objects`) of others that may be read as well.
         """
         self.git_dir = git_dir
+        self.alternates = tuple(alternates)
         self._env = (
             {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))} if alternates else {}
         )

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from patchq.series.lock import Base, Source
 
 
-def fetch_base(name: str, base: Base, progress: Progress, *, again: bool = False) -> str:
+def fetch_base(
+    name: str, base: Base, progress: Progress, *, again: bool = False, history: bool = False
+) -> str:
     """Bring a base into the store, unless it is there, and give its commit.
 
     Args:
@@ -32,16 +34,17 @@ def fetch_base(name: str, base: Base, progress: Progress, *, again: bool = False
         base: what the lock says of it.
         progress: told how far it is.
         again: fetch it even if it is there.
+        history: fetch also what a git source's commit descends from.
 
     Raises:
         RefusedError: its tree is not the one that the lock names; the store keeps what it had.
         EnvironmentLacksError: the source cannot be reached, or gave something else than was asked for.
     """
     store = Store()
-    if not again and (commit := store.commit(name, base)):
+    if not (again or history) and (commit := store.commit(name, base)):
         return commit
     with locked("store", f"fetching {name}"):
-        commit = _take(store, name, base.source, base.date, progress)
+        commit = _take(store, name, base.source, base.date, progress, history=history)
         tree = store.tree_of(commit)
         if base.verified and tree != base.tree:
             raise RefusedError(
@@ -52,7 +55,7 @@ def fetch_base(name: str, base: Base, progress: Progress, *, again: bool = False
     return commit
 
 
-def _take(store: Store, name: str, source: Source, date: str, progress: Progress) -> str:
+def _take(store: Store, name: str, source: Source, date: str, progress: Progress, *, history: bool) -> str:
     if source.kind == "sdist":
         release = index.find_sdist(PROJECT, source.version)
         wanted = index.Release(release.filename, release.url, source.sha256, release.size)
@@ -64,7 +67,7 @@ def _take(store: Store, name: str, source: Source, date: str, progress: Progress
         file.unlink()
         return commit
     if source.kind in {"git", "clone"}:
-        return _take_revision(store, name, source, source.revision, progress)
+        return _take_revision(store, name, source, source.revision, progress, history=history)
     path = Path(source.path).expanduser()
     if not path.is_dir():
         raise InputError(
@@ -91,10 +94,12 @@ def fetch_other(name: str, source: Source, revision: str, progress: Progress) ->
         return _take_revision(store, name, source, revision, progress)
 
 
-def _take_revision(store: Store, name: str, source: Source, revision: str, progress: Progress) -> str:
+def _take_revision(
+    store: Store, name: str, source: Source, revision: str, progress: Progress, *, history: bool = False
+) -> str:
     if source.kind == "git":
         with progress.task(f"fetching {revision[:12]} from {source.url}", total=None, unit="objects") as step:
-            return fetch_revision(store.git_dir, source.url, revision, step)
+            return fetch_revision(store.git_dir, source.url, revision, step, history=history)
     path = Path(source.path).expanduser()
     if not path.is_dir():
         raise InputError(
@@ -104,7 +109,7 @@ def _take_revision(store: Store, name: str, source: Source, revision: str, progr
     if commit_there is None:
         raise InputError(f"{path} has no commit {revision!r}.", "Name a commit, branch or tag of that clone.")
     with progress.task(f"fetching {revision} from {path}", total=None, unit="objects") as step:
-        return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step)
+        return fetch_revision(store.git_dir, path.resolve().as_uri(), commit_there, step, history=history)
 
 
 def _counted(files: Iterator[TreeFile], step: Callable[[int], None]) -> Iterator[TreeFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 from pathlib import Path
@@ -41,6 +42,16 @@ class Store:
     def objects(self, *alternates: Path) -> Objects:
         """The store's objects, with those of other repositories where named."""
         return Objects(self.git_dir, alternates)
+
+    def objects_of(self, bases: Iterable[Base]) -> Objects:
+        """The store's objects, with those of the clones among some bases' sources, for their history."""
+        found = []
+        for source in (base.source for base in bases if base.source.kind == "clone"):
+            clone = Path(source.path).expanduser()
+            with contextlib.suppress(GitError):
+                where = os.fsdecode(run(["rev-parse", "--git-common-dir"], cwd=clone)).rstrip("\n")
+                found.append((clone / where / "objects").resolve())
+        return self.objects(*dict.fromkeys(found))
 
     def refs(self) -> dict[str, str]:
         """The commits of the bases that are here, by base name."""
