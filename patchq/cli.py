@@ -15,6 +15,7 @@ from patchq.commands import (
     doctor,
     evidence,
     forecast,
+    rebase,
     refresh,
     status,
     test,
@@ -69,6 +70,7 @@ app.command(short_help="Prove that a checkout is the patched tree.")(verify.veri
 app.command(short_help="Which patch needs which, derived and declared.")(deps.deps)
 app.command(short_help="What becomes of each patch on each base.")(forecast.forecast)
 app.add_typer(verdict.app, name="verdict")
+app.command(short_help="Carry the series to another base.")(rebase.rebase)
 app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 app.command("test", short_help="Prove each patch by its own tests.")(test.run)
 app.add_typer(evidence.app, name="evidence")

@@ -145,18 +145,21 @@ class Forecast:
         Raises:
             PatchqError: the patch's own lane does not build, or a record beside it is damaged.
         """
-        text = self.text(patch.id, base)
-        home = self.home_of(patch.id, base)
-        sha256, tree = self.judged(patch.id, base)
-        ruling = read_rulings(self._series.root, patch.id).for_base(base)
-        course = self._course(patch.id, base)
+        return self.judge(patch.id, base, self.text(patch.id, base))
+
+    def judge(self, patch: str, base: str, text: Text) -> Cell:
+        """Bring what the text says of a patch on a base together with all else that is known."""
+        home = self.home_of(patch, base)
+        sha256, tree = self.judged(patch, base)
+        ruling = read_rulings(self._series.root, patch).for_base(base)
+        course = self._course(patch, base)
         passed = course.get("landed") if text.verdict != "landed" else None
         return decide(
             text,
-            read_behaviour(self._series.root, patch.id, sha256, tree),
+            read_behaviour(self._series.root, patch, sha256, tree),
             ruling,
             holds=ruling is not None and ruling.holds(sha256, tree),
-            earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch.id, home, base),
+            earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch, home, base),
             commits=course,
         )
 
@@ -200,7 +203,15 @@ class Forecast:
 
     def judged(self, patch: str, base: str) -> tuple[str, str]:
         """What a verdict is bound to: the hash of the body that the patch comes to a base with, and the base's tree."""
-        return self._body(self.home_of(patch, base), patch).sha256, self._grounds[base].tree
+        return self.source(patch, base).sha256, self._grounds[base].tree
+
+    def source(self, patch: str, base: str) -> Body:
+        """The body that a patch comes to a base with."""
+        return self._body(self.home_of(patch, base), patch)
+
+    def ground(self, base: str) -> Ground:
+        """A base in the store."""
+        return self._grounds[base]
 
     def _course(self, patch: str, base: str) -> dict[str, dict[str, Any]]:
         """The upstream commits that decided over a patch; none where the base has no history here."""

@@ -28,8 +28,11 @@ WRITES = frozenset(
 """Audit events (Python's sys.addaudithook) before which the child may be killed; `open` for writing is one more."""
 
 
-def killed_at(world: World, number: int, *args: str) -> bool:
-    """Run a command in a forked child that is killed before its `number`-th write; give whether it got that far."""
+def killed_at(world: World, number: int, *args: str, code: int = 0) -> bool:
+    """Run a command in a forked child that is killed before its `number`-th write; give whether it got that far.
+
+    Where it did not, it must have ended with `code`.
+    """
     pid = os.fork()
     if pid == 0:
         _die_at(number)
@@ -44,7 +47,7 @@ def killed_at(world: World, number: int, *args: str) -> bool:
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
         return True
-    assert os.WEXITSTATUS(status) == 0
+    assert os.WEXITSTATUS(status) == code
     return False
 
 
