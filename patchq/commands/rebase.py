@@ -110,13 +110,16 @@ def _print(document: dict[str, Any], done: Pass, journal: Journal, *, finished: 
         )
         return
     pending = done.pending
-    print_line(f"{pending.id}: {pending.verdict}: {pending.reason}")
-    print_line(f"resolve it in {journal.work}")
+    print_line(f"{pending.id} does not go on by itself: {pending.verdict}")
     for trouble in pending.placed.troubles:
-        print_line(
-            f"  {trouble.file}: its sides are :1: what the patch was made on, :2: {document['base']} with the "
-            f"patches before, :3: the patch (git show :N:{trouble.file})"
-        )
+        print_line(f"  {trouble.file} {trouble.reason}")
+    for old, new in pending.placed.moved:
+        print_line(f"  {old} is {new} here")
+    print_line(f"resolve it in {journal.work}")
+    print_line(
+        f"  git show :1:FILE is what the patch was made on, :2:FILE {document['base']} with the patches before it, "
+        ":3:FILE what the patch makes of it"
+    )
     print_line("then: git add (or git rm) there, and patchq rebase --continue; or --skip, or --abort")
     if done.waiting:
         print_line(f"after it: {', '.join(done.waiting)}")

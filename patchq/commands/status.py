@@ -19,6 +19,7 @@ def status(
     from patchq.engine.journal import working_on
     from patchq.engine.locate import locate
     from patchq.git.checkout import read_head
+    from patchq.series.moves import read_moves
     from patchq.upstream.store import Store
 
     series = load(context)
@@ -50,8 +51,15 @@ def status(
             "dirty": list(head.dirty),
             "own_commits": list(position.extras),
         }
+    moves = {p.id: read_moves(series.root, p.id).to(document["base"]) for p in series.patches}
+    left = {i: move.verdict for i, move in moves.items() if move is not None and not move.carried}
     document["patches"] = [
-        {"id": p.id, "title": p.title, "verdict": verdicts.get(p.id), "applied": p.id in document["applied"]}
+        {
+            "id": p.id,
+            "title": p.title,
+            "verdict": verdicts.get(p.id, left.get(p.id)),
+            "applied": p.id in document["applied"],
+        }
         for p in series.patches
     ]
     _show(document, str(path) if path else None, tree, json=json)

@@ -17,7 +17,7 @@ from patchq.engine.home import Home, find_home
 from patchq.engine.placing import Placed, place
 from patchq.engine.signs import Signs, read_signs
 from patchq.engine.targets import Targets
-from patchq.engine.verdict import Cell, Text, decide, judge_text
+from patchq.engine.verdict import LEAVES, Cell, Text, decide, judge_text
 from patchq.errors import InputError
 from patchq.git.objects import read_commit
 from patchq.series.rulings import read_rulings
@@ -182,6 +182,8 @@ class Forecast:
             tree = self._grounds[base].tree
             blocked = []
             for needed in self._series.closure([patch])[:-1]:
+                if self._is_ruled_out(needed.id, base):
+                    continue
                 step = self.attempt(needed.id, base)
                 if step.text.verdict != "landed" and not step.text.tree:
                     blocked.append(needed.id)
@@ -257,6 +259,11 @@ class Forecast:
             self._visited[name] = base
         return name
 
+    def _is_ruled_out(self, patch: str, base: str) -> bool:
+        """Whether a person ruled that a base does not need a patch, so that no other waits for it there."""
+        ruling = read_rulings(self._series.root, patch).for_base(base)
+        return ruling is not None and ruling.verdict in LEAVES and ruling.holds(*self.judged(patch, base))
+
     def _stacked(self, patch: str, base: str, tree: str) -> str:
         """A tree with one patch more on it."""
         done = self._attempts[patch, base]
@@ -306,7 +313,8 @@ class Forecast:
             number = [b.id for b in self._lane(lane)].index(needed.id)
             bodies = [b.sha256 for b in self._lane(lane)[: number + 1]]
             tests = [list(group.run) for group in needed.tests]
-            facts.append([needed.id, self._grounds[lane].tree, bodies, tests])
+            out = needed.id != patch and self._is_ruled_out(needed.id, base)
+            facts.append([needed.id, self._grounds[lane].tree, bodies, tests, out])
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 

@@ -200,7 +200,9 @@ class _Runner:
             return None
         if body.sha256 != step.sha256 or picked.offsets:
             return None
-        move = known or self._move(patch, source, "clean", "the lane has a body of its own", carried=True)
+        move = self._move(patch, source, "clean", "the lane has a body of its own", carried=True)
+        if known is not None and known.carried:
+            move = known
         difference = compare(parse_mail(source.data, source.where), mail, {})
         return Outcome(patch, move, tree, picked.tree, body, difference)
 

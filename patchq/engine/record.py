@@ -11,6 +11,7 @@ from patchq.errors import RefusedError
 from patchq.git.mail import diff_trees, format_mail
 from patchq.git.objects import Commit, Objects, read_commit
 from patchq.series.lock import LockedPatch, format_lock
+from patchq.series.moves import read_moves
 from patchq.series.series import LOCK_NAME, Body, Series
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def bodies_from_commits(
         base_tree: the base's tree; the first commit from `head` down whose touched files are the base's ends the stack.
 
     Raises:
-        RefusedError: a commit belongs to no patch, a patch has no commit or two, or the order is not the series'.
+        RefusedError: a commit belongs to no patch, a patch has no commit (and did not leave this base's lane in a
+            rebase) or two, or the order is not the series'.
     """
     ids = {patch.title: patch.id for patch in series.patches}
     found: dict[str, Body] = {}
@@ -68,7 +70,8 @@ def bodies_from_commits(
         diff = diff_trees(git_dir, parent.tree, commit.tree)
         found[patch] = Body(patch, where, format_mail(commit.author, commit.message, diff, where))
         order.append(patch)
-    wanted = [p.id for p in series.patches]
+    moves = {p.id: read_moves(series.root, p.id).to(base) for p in series.patches}
+    wanted = [i for i, move in moves.items() if i in found or move is None or move.carried]
     missing = [i for i in wanted if i not in found]
     if missing:
         raise RefusedError(

@@ -160,6 +160,19 @@ def test_a_patch_is_told_blocked_by_what_it_depends_on(changed: World) -> None:
     assert cells["0003-apart"]["verdict"] == "clean"
 
 
+def test_nothing_waits_for_a_patch_that_a_person_ruled_out(changed: World) -> None:
+    author = changed.top / "author"
+    changed.describe("0002-more", depends=[PATCH], because={PATCH: "It is meant for guarded sizes."})
+    changed.commit(author, "[Test] more", {"pkg/model.py": b"more = 1\n"})
+    assert changed.patchq("refresh", str(author)).code == 0
+    release(changed, "v2", {CORE: replaced(ENGINE, HEAD, b"    def start(self, size, *, count):\n")})
+    found = cell(changed, "0002-more", "v2")
+    assert (found["verdict"], found["text"]["blocked_by"]) == ("clean", [PATCH])
+    why = ["--base", "v2", "--because", "The scheduler guards it."]
+    assert changed.patchq("verdict", "set", "1", "reworked", *why).code == 0
+    assert cell(changed, "0002-more", "v2")["text"]["blocked_by"] == []
+
+
 def test_a_patch_stands_on_what_it_depends_on(changed: World) -> None:
     author = changed.top / "author"
     changed.describe("0002-more", depends=[PATCH])

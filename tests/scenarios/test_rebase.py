@@ -118,6 +118,10 @@ def test_landed_and_reworked_leave_with_a_record(three: World) -> None:
     assert (record["base"], record["carried"], record["verdict"]) == ("v3", False, "reworked")
     assert "v2" in record["reason"]
     assert not (three.project / "series/0001-guard/v3.patch").exists()
+    assert verdicts(three.ok("status", "--base", "v3")) == verdicts(document)
+    made = three.top / "made"
+    three.ok("apply", "--create", str(made), "--base", "v3")
+    assert three.ok("refresh", str(made), "--base", "v3")["written"] == []
 
 
 def test_landed_then_reverted_is_applied_again(three: World) -> None:

@@ -33,7 +33,7 @@ def _forking() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Patches of which, on v2, one has landed and two move; on v3 one conflicts."""
     top = tmp_path_factory.mktemp("made")
     world = World(top)
@@ -53,9 +53,9 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def world(_made: Path, tmp_path: Path) -> World:
+def world(made: Path, tmp_path: Path) -> World:
     for name in ("project", "cache"):
-        shutil.copytree(_made / name, tmp_path / name, symlinks=True)
+        shutil.copytree(made / name, tmp_path / name, symlinks=True)
     return World(tmp_path)
 
 
@@ -71,15 +71,15 @@ def numbers(share: int) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_a_whole_rebase(world: World, _made: Path, share: int) -> None:
+def test_a_whole_rebase(world: World, made: Path, share: int) -> None:
     world.ok("rebase", "--onto", "v2")
     wanted = contents(world.project)
     assert world.ok("status", "--base", "v2")["patches"][0]["verdict"] is None
     for number in numbers(share):
-        again(world, _made)
+        again(world, made)
         killed = killed_at(world, number, "rebase", "--onto", "v2")
         world.ok("rebase", "--onto", "v2")
-        left = [p for p in world.project.rglob(".*.new")]
+        left = list(world.project.rglob(".*.new"))
         for path in left:
             path.unlink()
         assert contents(world.project) == wanted
@@ -90,10 +90,10 @@ def test_a_whole_rebase(world: World, _made: Path, share: int) -> None:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_one_that_stops(world: World, _made: Path, share: int) -> None:
+def test_one_that_stops(world: World, made: Path, share: int) -> None:
     before = contents(world.project)
     for number in numbers(share):
-        again(world, _made)
+        again(world, made)
         killed = killed_at(world, number, "rebase", "--onto", "v3", code=1)
         result = world.patchq("rebase", "--onto", "v3", "--json")
         assert result.code == 1
@@ -106,7 +106,7 @@ def test_one_that_stops(world: World, _made: Path, share: int) -> None:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_one_that_goes_on(world: World, _made: Path, share: int) -> None:
+def test_one_that_goes_on(world: World, made: Path, share: int) -> None:
     def resolved() -> None:
         result = world.patchq("rebase", "--onto", "v3", "--json")
         work = Path(result.json["pending"]["work"])
@@ -119,7 +119,7 @@ def test_one_that_goes_on(world: World, _made: Path, share: int) -> None:
     wanted = contents(world.project)
     resolution = "series/0002-tail/resolutions.yaml"
     for number in numbers(share):
-        again(world, _made)
+        again(world, made)
         resolved()
         killed = killed_at(world, number, "rebase", "--continue")
         if world.ok("rebase", "--status")["base"] is not None:
