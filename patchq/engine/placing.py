@@ -284,7 +284,7 @@ class _Merge:
         if file.before is None and len(both) == 2 and not file.binary:  # noqa: PLR2004
             one, two = (self.objects.blob(e.oid) for e in both)
             merged = merge_file(self.scratch, one, b"", two, self._labels())
-            marked = merged.data if merged else None
+            marked = merged.data if merged and merged.conflicts else None
         hunks = tuple(sorted({b.hunk for b in file.blocks})) if file.blocks else ()
         self.troubles.append(
             Trouble(path, file.path, missing, reason, hunks, ours, file.before, file.after, marked)

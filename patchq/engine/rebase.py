@@ -166,8 +166,9 @@ class _Runner:
             return kept
         attempt = self.forecast.try_on(patch, self.base, tree)
         cell = self.forecast.judge(patch, self.base, attempt.text)
-        if cell.verdict in LEAVES:
-            return self._left(patch, tree, source, cell.verdict, cell.detail)
+        if cell.verdict in LEAVES or attempt.text.verdict == "landed":
+            verdict = cell.verdict if cell.verdict in LEAVES else "landed"
+            return self._left(patch, tree, source, verdict, cell.detail)
         if attempt.text.tree:
             return self._moved(attempt, source, cell.verdict, cell.detail, attempt.text.tree)
         return self._resolved_before(attempt, source, cell.verdict, cell.detail)

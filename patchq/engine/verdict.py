@@ -128,6 +128,8 @@ def judge_text(signs: Signs, placed: Placed | None, tree: str, blocked_by: tuple
         files = tuple(dict.fromkeys(s.file for s in signs.found))
         how = ", ".join(dict.fromkeys(s.how for s in signs.found))
         return Text("landed", None, f"all of it is there ({how})", files, tree, 1.0, found)
+    if not placed.troubles and placed.tree == tree and signs.weight:
+        return Text("landed", None, "putting it on changes nothing", tuple(placed.merged), tree, 1.0, found)
     blocked = f"; it depends on {', '.join(blocked_by)}, which does not go on here" if blocked_by else ""
     verdict: Verdict = "partial" if signs.share >= PARTLY else placed.fit
     said, files = _fit(placed)
