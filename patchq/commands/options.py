@@ -59,10 +59,6 @@ SomeBases = Annotated[
     typer.Option("--base", metavar="BASE", help="A base; may be repeated.", autocompletion=_base_names),
 ]
 PatchId = Annotated[str, typer.Argument(metavar="ID", help="A patch.", autocompletion=_patch_names)]
-PatchIds = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Argument(metavar="[ID]...", help="Patches; all of them by default.", autocompletion=_patch_names),
-]
 Upto = Annotated[
     str | None,
     typer.Option("--upto", metavar="ID", help="The patches up to this one.", autocompletion=_patch_names),

@@ -8,17 +8,15 @@ the patch's own base: tests that pass there without the patch prove nothing by p
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from patchq.errors import InputError
+from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAME = "evidence.jsonl"
 Says = Literal["absent", "landed", "partial", "cannot run"]
 
 
@@ -60,7 +58,7 @@ def read_behaviour(root: Path, patch: str, patch_sha256: str, base_tree: str) ->
     Raises:
         InputError: evidence.jsonl is not what it should be, at file:line.
     """
-    records = _records(root, patch)
+    records = read_evidence(root / SERIES_NAME / patch / NAME)
     ours = [r for r in records if r.get("patch_sha256") == patch_sha256]
     stock = [r for r in ours if r.get("mode") == "stock" and r.get("tree") == base_tree]
     if not stock:
@@ -88,23 +86,3 @@ def judge(counts: Counts, before: Counts) -> Says:
 def _counts(data: Any) -> Counts:
     values = data if isinstance(data, dict) else {}
     return Counts(*(int(values.get(k) or 0) for k in ("passed", "failed", "skipped", "errors")))
-
-
-def _records(root: Path, patch: str) -> list[dict[str, Any]]:
-    try:
-        lines = (root / SERIES_NAME / patch / NAME).read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    records = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            record = None
-        if not isinstance(record, dict):
-            raise InputError(
-                f"{SERIES_NAME}/{patch}/{NAME}:{number}: this is not a record of evidence.",
-                "Restore the file from version control.",
-            )
-        records.append(record)
-    return records

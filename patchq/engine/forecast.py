@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 import functools
-import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from patchq.cache import cache_dir, write_atomically
+from patchq.cache import cache_dir
 from patchq.engine.behaviour import read_behaviour
+from patchq.engine.cells import Cells
 from patchq.engine.history import Course, State, first_parents, follow, is_same_patch, since_home, touching
 from patchq.engine.home import Home, find_home
 from patchq.engine.placing import Placed, place
@@ -107,9 +105,8 @@ class Forecast:
         self._attempts: dict[tuple[str, str], Attempt] = {}
         self._texts: dict[tuple[str, str], Text] = {}
         self._scratch = cache_dir() / "scratch"
-        self._cells = cache_dir() / "forecast"
-        for directory in (self._scratch, self._cells):
-            directory.mkdir(exist_ok=True)
+        self._scratch.mkdir(exist_ok=True)
+        self._cells = Cells()
 
     def home_of(self, patch: str, base: str) -> str:
         """The lane that a patch comes to a base from: the nearest one before it, else the first that has the patch.
@@ -154,7 +151,7 @@ class Forecast:
         ruling = read_rulings(self._series.root, patch).for_base(base)
         course = self._course(patch, base)
         passed = course.get("landed") if text.verdict != "landed" else None
-        return decide(
+        cell = decide(
             text,
             read_behaviour(self._series.root, patch, sha256, tree),
             ruling,
@@ -162,16 +159,21 @@ class Forecast:
             earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch, home, base),
             commits=course,
         )
+        if self._series.find(patch).upstream.state == "merged" and cell.verdict not in LEAVES:
+            return replace(
+                cell, detail=f"{cell.detail}; patch.yaml says merged, and this base does not have it"
+            )
+        return cell
 
     def text(self, patch: str, base: str) -> Text:
         """What the text alone says of a patch on a base, from the cache where it is known."""
         key = (patch, base)
         if key not in self._texts:
-            file = self._cells / f"{self._key(patch, base)}.json"
-            kept = _read_text(file)
+            facts = self._facts(patch, base)
+            kept = self._cells.text(facts)
             if kept is None:
                 kept = self.attempt(patch, base).text
-                write_atomically(file, json.dumps(asdict(kept)).encode())
+                self._cells.keep_text(facts, kept)
             self._texts[key] = kept
         return self._texts[key]
 
@@ -225,13 +227,11 @@ class Forecast:
         chain = self._chains[base]
         if len(chain) == 1:
             return {}
-        facts = [self._key(patch, base), chain[0][0], chain[-1][0], self._grounds[lane].commit]
-        file = self._cells / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.history.json"
-        try:
-            kept: dict[str, dict[str, Any]] = json.loads(file.read_bytes())
-        except (OSError, ValueError):
+        facts = [self._facts(patch, base), chain[0][0], chain[-1][0], self._grounds[lane].commit]
+        kept = self._cells.get(facts, "history")
+        if kept is None:
             kept = self._follow(patch, base).as_dict()
-            write_atomically(file, json.dumps(kept).encode())
+            self._cells.put(facts, "history", kept)
         return kept
 
     def _follow(self, patch: str, base: str) -> Course:
@@ -305,9 +305,9 @@ class Forecast:
             self._targets[key] = Targets(self._objects, self._grounds[lane].tree, self._grounds[base].tree)
         return self._targets[key]
 
-    def _key(self, patch: str, base: str) -> str:
+    def _facts(self, patch: str, base: str) -> list[Any]:
         """What a cell follows from: two trees, the bodies of the closure, their own tests, and how it is decided."""
-        facts: list[Any] = [_fingerprint(), self._grounds[base].tree]
+        facts: list[Any] = [self._grounds[base].tree]
         for needed in self._series.closure([patch]):
             lane = self.home_of(needed.id, base)
             number = [b.id for b in self._lane(lane)].index(needed.id)
@@ -315,7 +315,7 @@ class Forecast:
             tests = [list(group.run) for group in needed.tests]
             out = needed.id != patch and self._is_ruled_out(needed.id, base)
             facts.append([needed.id, self._grounds[lane].tree, bodies, tests, out])
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        return facts
 
 
 def _state(text: Text) -> State:
@@ -323,24 +323,3 @@ def _state(text: Text) -> State:
     if text.verdict == "landed":
         return "in"
     return "out" if text.tree else "stuck"
-
-
-def _read_text(file: Path) -> Text | None:
-    """A kept cell; None where there is none, or it is damaged."""
-    try:
-        data: dict[str, Any] = json.loads(file.read_bytes())
-        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        return Text(**fields)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-
-
-@functools.cache
-def _fingerprint() -> str:
-    """A hash of the code that decides cells, so that no cell outlives it."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for room in ("engine", "git"):
-        for file in sorted((package / room).glob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -114,8 +114,8 @@ def _telling(data: bytes) -> frozenset[bytes]:
     return frozenset(line for raw in data.split(b"\n") if len(line := raw.strip()) > 3)  # noqa: PLR2004
 
 
-def _far(one: str, two: str) -> int:
-    """How many steps lie between the directories of two paths; less for files of one name."""
-    a, b = PurePosixPath(one), PurePosixPath(two)
-    shared = len([1 for x, y in zip(a.parts, b.parts, strict=False) if x == y])
-    return len(a.parts) + len(b.parts) - 2 * shared - (a.name == b.name)
+def _far(one: str, two: str) -> tuple[bool, int]:
+    """Whether two paths end in different names, and how many steps lie between their directories."""
+    a, b = PurePosixPath(one).parts, PurePosixPath(two).parts
+    shared = len([1 for x, y in zip(a, b, strict=False) if x == y])
+    return a[-1] != b[-1], len(a) + len(b) - 2 * shared

@@ -8,19 +8,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import write_atomically
-from patchq.errors import InputError
+from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from patchq.engine.apply import Lane
     from patchq.series.series import Series
     from patchq.testing.session import Answer
 
-NAME = "evidence.jsonl"
 IDENTITY = (
     "id",
     "base",
@@ -91,33 +89,6 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
         if where not in written:
             written.append(where)
     return written
-
-
-def read_evidence(path: Path) -> list[dict[str, Any]]:
-    """The records of one evidence.jsonl, oldest first; none where there is no file.
-
-    Raises:
-        InputError: a line is not a JSON object; file and line are named.
-    """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    records = []
-    for number, line in enumerate(lines, start=1):
-        where = f"{SERIES_NAME}/{path.parent.name}/{NAME}:{number}"
-        try:
-            record = json.loads(line)
-        except ValueError:
-            raise InputError(
-                f"{where}: this is not JSON.", "Restore the file from version control."
-            ) from None
-        if not isinstance(record, dict) or not {"id", "base", "tree", "gate"} <= record.keys():
-            raise InputError(
-                f"{where}: this is not a record of evidence.", "Restore the file from version control."
-            )
-        records.append(record)
-    return records
 
 
 def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -86,6 +86,9 @@ def test_merged_on_main_but_not_in_the_pinned_tag(guarded: World) -> None:
     release(guarded, "main", {CORE: BOTH})
     release(guarded, "v1.1", {"README.md": b"a release without it\n"})
     assert verdict(guarded, "main") == "landed"
+    assert cell(guarded, PATCH, "v1")["detail"].endswith(
+        "patch.yaml says merged, and this base does not have it"
+    )
     assert verdict(guarded, "v1") == "clean"
 
 

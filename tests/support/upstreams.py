@@ -55,7 +55,7 @@ def release(world: World, name: str, changes: dict[str, bytes | None] | None = N
     files: dict[str, bytes] = dict(SOURCES)
     for path, data in (changes or {}).items():
         if data is None:
-            del files[path]
+            files.pop(path, None)
         else:
             files[path] = data
     top = world.top / name
