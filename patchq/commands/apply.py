@@ -26,6 +26,10 @@ def apply(
     create: Annotated[
         bool, typer.Option("--create", help="Make the checkout where the path does not exist.")
     ] = False,
+    three_way: Annotated[
+        bool,
+        typer.Option("--three-way", help="Merge where the checkout is not quite the base; each is reported."),
+    ] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -64,7 +68,7 @@ def apply(
         if create and not path.is_dir():
             raise InputError(f"{path} exists and is not a directory.", "Name another path.")
         with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
-            lane = fitting_lane(series, store, objects, checkout, base)
+            lane = fitting_lane(series, store, objects, checkout, base, three_way=three_way)
             outcome = apply_to(
                 checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run
             )

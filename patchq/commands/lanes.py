@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patchq.engine.apply import Lane, load_lane
+from patchq.engine.journal import Record
 from patchq.engine.locate import locate
+from patchq.engine.threeway import merged_lane
 from patchq.errors import InputError, RefusedError
-from patchq.git.checkout import read_head
+from patchq.git.checkout import Head, branch_commit, read_head
 from patchq.ui.progress import make_progress
 from patchq.upstream.fetch import fetch_base
 
@@ -33,19 +35,27 @@ def open_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane
 
 
 def fitting_lane(
-    series: Series, store: Store, objects: Objects, checkout: Checkout, base: str | None
+    series: Series,
+    store: Store,
+    objects: Objects,
+    checkout: Checkout,
+    base: str | None,
+    *,
+    three_way: bool = False,
 ) -> Lane:
     """The lane that a checkout stands on: the named one, else the first that fits, the pinned one first.
+
+    Where none fits: the lane merged onto the checkout, if that is asked for or was done before.
 
     Raises:
         RefusedError: none fits; what is said is what keeps the pinned one (or the named one) from fitting.
     """
-    if base is not None or len(series.lock.lanes) <= 1:
-        return open_lane(series, store, objects, series.base(base)[0])
-    pinned = series.base()[0]
+    pinned = series.base(base)[0]
+    alone = base is not None or len(series.lock.lanes) <= 1
+    names = [pinned] if alone else sorted(series.lock.lanes, key=lambda n: n != pinned)
     head = read_head(checkout)
     first: RefusedError | None = None
-    for name in sorted(series.lock.lanes, key=lambda n: n != pinned):
+    for name in names:
         lane = open_lane(series, store, objects, name)
         try:
             locate(objects, head.commit, lane.stack, lane.bodies)
@@ -55,4 +65,21 @@ def fitting_lane(
             return lane
     if first is None:
         raise InputError("the series has no lane yet.", "Make one with patchq refresh.")
-    raise first
+    under = _origin(checkout, head)
+    if not (three_way or under):
+        raise first
+    try:
+        lane = open_lane(series, store, objects, names[0])
+        merged = merged_lane(series, objects, lane, under or head.commit)
+        locate(objects, head.commit, merged.stack, merged.bodies)
+    except RefusedError:
+        if three_way:
+            raise
+        raise first from None
+    return merged
+
+
+def _origin(checkout: Checkout, head: Head) -> str | None:
+    """The commit that a branch of patchq's was put on."""
+    origin = Record(checkout).origin(head.ref)
+    return branch_commit(checkout, origin) if origin else None

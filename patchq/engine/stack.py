@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from patchq.git.objects import Objects
     from patchq.series.series import Body
 
-Verdict = Literal["clean", "offset", "conflict", "missing"]
+Verdict = Literal["clean", "offset", "merged", "conflict", "missing"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Step:
         tree: the tree after it.
         changes: what it wrote, by path.
         offsets: hunks that applied elsewhere than they say.
+        merged: whether it went on by a three-way merge.
     """
 
     id: str
@@ -36,10 +37,13 @@ class Step:
     tree: str
     changes: Mapping[str, Entry | None]
     offsets: tuple[Offset, ...]
+    merged: bool = False
 
     @property
     def verdict(self) -> Verdict:
         """How it applied."""
+        if self.merged:
+            return "merged"
         return "offset" if self.offsets else "clean"
 
 
