@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from patchq.cache import cache_dir
 from patchq.engine.behaviour import read_behaviour
 from patchq.engine.cells import Cells
-from patchq.engine.history import Course, State, first_parents, follow, is_same_patch, since_home, touching
+from patchq.engine.history import Course, State, after_home, first_parents, follow, is_same_patch, touching
 from patchq.engine.home import Home, find_home
-from patchq.engine.placing import Placed, place
+from patchq.engine.placing import Placed, place, since_home
 from patchq.engine.signs import Signs, read_signs
 from patchq.engine.targets import Targets
 from patchq.engine.verdict import LEAVES, Cell, Text, decide, judge_text
@@ -191,11 +191,22 @@ class Forecast:
                     blocked.append(needed.id)
                 elif step.text.tree:
                     tree = self._stacked(needed.id, base, tree)
-            self._attempts[key] = self.try_on(patch, base, tree, tuple(blocked))
+            self._attempts[key] = self.try_on(patch, base, tree, tuple(blocked), alone=True)
         return self._attempts[key]
 
-    def try_on(self, patch: str, base: str, tree: str, blocked_by: tuple[str, ...] = ()) -> Attempt:
-        """Hold a patch against a tree over a base."""
+    def try_on(
+        self, patch: str, base: str, tree: str, blocked_by: tuple[str, ...] = (), *, alone: bool = False
+    ) -> Attempt:
+        """Hold a patch against a tree over a base.
+
+        Args:
+            patch: the patch.
+            base: the base.
+            tree: the tree.
+            blocked_by: patches it depends on that should be in the tree and are not.
+            alone: whether the tree has no more of the series than what the patch depends on, so that offsets count
+                from where its hunks stand at home without the others.
+        """
         lane = self.home_of(patch, base)
         home = self._home(lane, patch)
         targets = self._targets_of(lane, base)
@@ -203,6 +214,8 @@ class Forecast:
         if home.files and signs.production == signs.weight:
             return Attempt(home, tree, signs, None, judge_text(signs, None, tree, blocked_by))
         placed = place(self._objects, self._scratch, tree, home, signs, targets)
+        if alone:
+            placed = since_home(placed, home)
         return Attempt(home, tree, signs, placed, judge_text(signs, placed, tree, blocked_by))
 
     def judged(self, patch: str, base: str) -> tuple[str, str]:
@@ -238,7 +251,7 @@ class Forecast:
         lane = self.home_of(patch, base)
         home = self._home(lane, patch)
         text = self.text(patch, base)
-        commits = since_home(self._objects, self._chains[base], self._grounds[lane].commit, home)
+        commits = after_home(self._objects, self._chains[base], self._grounds[lane].commit, home)
         paths = [file.path for file in home.files] + [moved["to"] for moved in text.moved]
         course = follow(
             touching(self._objects, commits, paths),

@@ -78,7 +78,7 @@ def first_parents(objects: Objects, commit: str) -> list[tuple[str, Commit]]:
     return chain
 
 
-def since_home(
+def after_home(
     objects: Objects, chain: Sequence[tuple[str, Commit]], home_commit: str, home: Home
 ) -> list[tuple[str, Commit]]:
     """The commits after the one that a patch's lane stands on, oldest first; none where history does not show that.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from patchq.git.mail import MailPatch
     from patchq.git.objects import Objects
+    from patchq.git.pick import Offset
     from patchq.series.patch import PatchMeta
     from patchq.series.series import Body
 
@@ -56,6 +57,7 @@ class Home:
         before: the tree it applies to: that base with what the patch depends on.
         after: the tree after it.
         files: what it does, in order of path.
+        offsets: hunks that stand elsewhere there than they say, as patches that it does not depend on are not there.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Home:
     before: str
     after: str
     files: tuple[FileAtHome, ...]
+    offsets: tuple[Offset, ...] = ()
 
     @property
     def tests_only(self) -> bool:
@@ -108,7 +111,7 @@ def find_home(
     files = tuple(
         _look(objects, before, step.patch, path, step.changes[path], meta) for path in sorted(step.changes)
     )
-    return Home(meta.id, lane[own].where, step.patch, base_tree, before, step.tree, files)
+    return Home(meta.id, lane[own].where, step.patch, base_tree, before, step.tree, files, step.offsets)
 
 
 def _look(

@@ -13,7 +13,7 @@ from patchq.engine.moved import assign
 from patchq.git.blocks import Block, Text, names_in, telling, with_blocks
 from patchq.git.merge import merge_file
 from patchq.git.objects import EXECUTABLE, REGULAR, Entry
-from patchq.git.pick import HunkRefusedError, pick
+from patchq.git.pick import HunkRefusedError, Offset, pick
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from patchq.engine.signs import Signs
     from patchq.engine.targets import Targets
     from patchq.git.objects import Objects
-    from patchq.git.pick import Offset
 
 Fit = Literal["clean", "offset", "merged", "conflict", "missing"]
 _PLAIN = {REGULAR, EXECUTABLE}
@@ -102,6 +101,20 @@ def place(objects: Objects, scratch: Path, tree: str, home: Home, signs: Signs, 
     for file in home.files:
         merge.file(file)
     return merge.result()
+
+
+def since_home(placed: Placed, home: Home) -> Placed:
+    """A patch put on a tree, its offsets counted from those that its hunks have at home."""
+    there = {(o.file, o.hunk): o.lines for o in home.offsets}
+    placed_at = {(o.file, o.hunk): o.lines for o in placed.offsets}
+    if placed.fit not in {"clean", "offset"}:
+        return placed
+    offsets = tuple(
+        Offset(file, hunk, placed_at.get((file, hunk), 0) - there.get((file, hunk), 0))
+        for file, hunk in sorted(there.keys() | placed_at.keys())
+    )
+    moved = tuple(offset for offset in offsets if offset.lines)
+    return replace(placed, fit="offset" if moved else "clean", offsets=moved)
 
 
 def _strays(objects: Objects, home: Home, changes: dict[str, Entry | None], targets: Targets) -> bool:

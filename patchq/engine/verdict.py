@@ -130,9 +130,12 @@ def judge_text(signs: Signs, placed: Placed | None, tree: str, blocked_by: tuple
         return Text("landed", None, f"all of it is there ({how})", files, tree, 1.0, found)
     if not placed.troubles and placed.tree == tree and signs.weight:
         return Text("landed", None, "putting it on changes nothing", tuple(placed.merged), tree, 1.0, found)
-    blocked = f"; it depends on {', '.join(blocked_by)}, which does not go on here" if blocked_by else ""
     verdict: Verdict = "partial" if signs.share >= PARTLY else placed.fit
     said, files = _fit(placed)
+    if blocked_by:
+        needed = f"{', '.join(blocked_by)}, which {'do' if len(blocked_by) > 1 else 'does'} not go on here"
+        said = f"blocked by {needed}: {said}" if placed.troubles else f"{said}; it depends on {needed}"
+        verdict = "conflict" if verdict == "missing" else verdict
     if verdict == "partial":
         there = tuple(dict.fromkeys(s.file for s in signs.found))
         files = tuple(dict.fromkeys((*there, *files)))
@@ -142,7 +145,7 @@ def judge_text(signs: Signs, placed: Placed | None, tree: str, blocked_by: tuple
     return Text(
         verdict,
         placed.fit,
-        said + blocked,
+        said,
         files,
         "" if placed.troubles else placed.tree,
         round(signs.share, 3),
@@ -167,8 +170,12 @@ def _fit(placed: Placed) -> tuple[str, tuple[str, ...]]:
     if placed.fit == "clean":
         return "applies as it is", ()
     if placed.fit == "offset":
-        moved = [f"{o.file} hunk {o.hunk} by {o.lines:+d} lines" for o in placed.offsets]
-        return f"applies at an offset: {listed(moved)}", tuple(dict.fromkeys(o.file for o in placed.offsets))
+        files = tuple(dict.fromkeys(o.file for o in placed.offsets))
+        moved = {
+            file: ", ".join(f"hunk {o.hunk} by {o.lines:+d}" for o in placed.offsets if o.file == file)
+            for file in files
+        }
+        return f"applies at an offset: {listed([f'{f} ({m} lines)' for f, m in moved.items()])}", files
     merged = f"goes on by a three-way merge of {listed(placed.merged)}" if placed.merged else ""
     return "; ".join(filter(None, [merged, followed])) or "nothing", placed.merged
 

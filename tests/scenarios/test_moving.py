@@ -156,7 +156,7 @@ def test_a_patch_is_told_blocked_by_what_it_depends_on(changed: World) -> None:
     cells = {row["id"]: row["cells"]["v2"] for row in changed.ok("forecast", "--base", "v2")["patches"]}
     assert cells[PATCH]["verdict"] == "conflict"
     assert cells["0002-more"]["text"]["blocked_by"] == [PATCH]
-    assert f"depends on {PATCH}" in cells["0002-more"]["detail"]
+    assert cells["0002-more"]["detail"].startswith(f"blocked by {PATCH}, which does not go on here: ")
     assert cells["0003-apart"]["verdict"] == "clean"
 
 
@@ -171,6 +171,23 @@ def test_nothing_waits_for_a_patch_that_a_person_ruled_out(changed: World) -> No
     why = ["--base", "v2", "--because", "The scheduler guards it."]
     assert changed.patchq("verdict", "set", "1", "reworked", *why).code == 0
     assert cell(changed, "0002-more", "v2")["text"]["blocked_by"] == []
+
+
+def test_lines_of_patches_that_are_not_needed_are_no_offset(changed: World) -> None:
+    """A body is made on all patches before it; alone on its base, its hunks stand higher, and that is home."""
+    author = changed.top / "author"
+    changed.describe("0002-apart")
+    end = change(ENGINE) + b"\n\nend = 1\n"
+    changed.commit(author, "[Test] apart", {CORE: end})
+    assert changed.patchq("refresh", str(author)).code == 0
+    release(changed, "v2", {"README.md": b"later\n"})
+    later = b"import os\n" + ENGINE
+    release(changed, "v3", {CORE: later})
+    assert cell(changed, "0002-apart", "v1")["verdict"] == "clean"
+    assert cell(changed, "0002-apart", "v2")["verdict"] == "clean"
+    found = cell(changed, "0002-apart", "v3")
+    assert (found["verdict"], [o["lines"] for o in found["text"]["offsets"]]) == ("offset", [1])
+    assert {p["verdict"] for p in changed.ok("rebase", "--onto", "v2")["patches"]} == {"clean"}
 
 
 def test_a_patch_stands_on_what_it_depends_on(changed: World) -> None:
