@@ -7,6 +7,8 @@ import datetime
 import hashlib
 import json
 import os
+import shutil
+import time
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,10 @@ from patchq.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+A_DAY = 24 * 60 * 60
+"""Seconds."""
 
 
 def cache_dir() -> Path:
@@ -38,6 +44,17 @@ def cache_dir() -> Path:
             "Set PATCHQ_CACHE to a directory of yours.",
         ) from None
     return path.resolve()
+
+
+def scratch_dir() -> Path:
+    """A directory for files that live no longer than a step; what killed steps left there a day ago is taken away."""
+    directory = cache_dir() / "scratch"
+    directory.mkdir(exist_ok=True)
+    for left in directory.iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - left.lstat().st_mtime > A_DAY:
+                shutil.rmtree(left)
+    return directory
 
 
 def key_of(path: Path) -> str:

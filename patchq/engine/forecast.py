@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from patchq.cache import cache_dir
+from patchq.cache import scratch_dir
 from patchq.engine.behaviour import read_behaviour
 from patchq.engine.cells import Cells
 from patchq.engine.history import Course, State, after_home, first_parents, follow, is_same_patch, touching
@@ -104,8 +104,7 @@ class Forecast:
         self._targets: dict[tuple[str, str], Targets] = {}
         self._attempts: dict[tuple[str, str], Attempt] = {}
         self._texts: dict[tuple[str, str], Text] = {}
-        self._scratch = cache_dir() / "scratch"
-        self._scratch.mkdir(exist_ok=True)
+        self._scratch = scratch_dir()
         self._cells = Cells()
 
     def home_of(self, patch: str, base: str) -> str:

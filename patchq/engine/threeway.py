@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchq.cache import cache_dir
+from patchq.cache import scratch_dir
 from patchq.engine.home import find_home
 from patchq.engine.placing import place
 from patchq.engine.signs import read_signs
@@ -42,8 +42,7 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
     tree = base_tree
     steps: list[Step] = []
     bodies: list[Body] = []
-    scratch = cache_dir() / "scratch"
-    scratch.mkdir(exist_ok=True)
+    scratch = scratch_dir()
     with tempfile.TemporaryDirectory(dir=scratch, prefix="threeway-") as name:
         repository = Path(name) / "objects.git"
         run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(repository)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,16 @@ def test_same_bytes_twice_and_nothing_outside_the_cache(guarded: World) -> None:
     assert guarded.patchq("forecast", "--all", "--json").out == first
     assert contents(guarded.project) == before
     assert list((guarded.cache / "scratch").iterdir()) == []
+
+
+def test_what_a_killed_step_left_a_day_ago_is_taken_away(guarded: World) -> None:
+    scratch = guarded.cache / "scratch"
+    for name, age in (("merge-old", 100_000), ("merge-new", 0)):
+        (scratch / name).mkdir(parents=True)
+        (scratch / name / "ours").write_bytes(b"")
+        os.utime(scratch / name, (time.time() - age, time.time() - age))
+    guarded.ok("forecast")
+    assert [p.name for p in scratch.iterdir()] == ["merge-new"]
 
 
 def test_a_changed_body_gets_a_new_cell(guarded: World) -> None:
