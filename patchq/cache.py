@@ -8,8 +8,8 @@ import hashlib
 import json
 import os
 import shutil
-import time
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
