@@ -110,7 +110,7 @@ def _whole(objects: Objects, tree: str, file: FileAtHome, targets: Targets) -> t
     if entry == file.after:
         return size, Sign(here, 0, "same content", size)
     if file.before is None and entry is None:
-        copies = sorted(p for p, e in targets.added().items() if e == file.after)
+        copies = targets.copies(file.after)
         return size, Sign(copies[0], 0, "same content", size) if copies else None
     if file.before is None and not file.binary and entry is not None and _most(objects, file.after, entry):
         return size, Sign(here, 0, "most lines present", size)

@@ -26,11 +26,18 @@ class Targets:
         """
         self._objects = objects
         self._movements = Movements(objects, home_base, base)
+        self._home_base = home_base
+        self._copies: dict[Entry, list[str]] | None = None
         self._texts: dict[str, Text] = {}
+        self._hollows: dict[tuple[str, str], bool] = {}
 
-    def added(self) -> dict[str, Entry]:
-        """The files that came between the two bases."""
-        return self._movements.added()
+    def copies(self, entry: Entry) -> list[str]:
+        """The files of this very content that came between the two bases, sorted."""
+        if self._copies is None:
+            self._copies = {}
+            for path, added in sorted(self._movements.added().items()):
+                self._copies.setdefault(added, []).append(path)
+        return self._copies.get(entry, [])
 
     def places(self, tree: str, file: FileAtHome) -> tuple[str, ...]:
         """The paths at which a file's edits may belong in a tree, the likeliest first.
@@ -55,8 +62,11 @@ class Targets:
         return file.path
 
     def pieces(self, tree: str, file: FileAtHome) -> tuple[str, ...]:
-        """What became of a file that is not at its path, as far as it is in the tree."""
-        if file.before is None or file.binary:
+        """What became of a file that is not at its path, as far as it is in the tree.
+
+        A file that the series itself adds is nothing that upstream could have moved.
+        """
+        if file.before is None or file.binary or self._objects.lookup(self._home_base, file.path) is None:
             return ()
         found = self._movements.successors(file.path, file.before)
         return tuple(p for p in found if self._objects.lookup(tree, p) is not None)
@@ -75,6 +85,9 @@ class Targets:
         return self._texts[entry.oid]
 
     def _hollow(self, file: FileAtHome, entry: Entry) -> bool:
-        wanted = set(telling(file.text.lines))
-        have = set(telling(self.lines(entry).lines))
-        return bool(wanted) and len(wanted & have) < TAKEN * len(wanted)
+        key = (file.before.oid if file.before else "", entry.oid)
+        if key not in self._hollows:
+            wanted = set(telling(file.text.lines))
+            have = set(telling(self.lines(entry).lines))
+            self._hollows[key] = bool(wanted) and len(wanted & have) < TAKEN * len(wanted)
+        return self._hollows[key]
