@@ -145,18 +145,14 @@ def against_before(task: Task, before: Outcome, after: Outcome) -> list[str]:
     bad = {name for name, got in before.tests.items() if got in {"failed", "error"}}
     good = {name for name, got in after.tests.items() if got == "passed"}
     found = []
-    for selected in task.own.tests:
-        here = [
-            name
-            for name in before.tests
-            if name == selected or name.startswith((f"{selected}::", f"{selected}[", f"{selected}/"))
-        ]
+    for path in dict.fromkeys(selected.partition("::")[0] for selected in task.own.tests):
+        here = [name for name in before.tests if name.startswith((f"{path}::", f"{path}/"))]
         if not here:
-            found.append(f"{selected}: nothing was run")
+            found.append(f"{path}: nothing was run")
         elif not bad.intersection(here):
-            found.append(f"useless: {selected}: no test of it fails without the patch ({len(here)} run)")
+            found.append(f"useless: {path}: no test of it fails without the patch ({len(here)} run)")
         elif not bad.intersection(here) & good and good:
-            found.append(f"{selected}: the tests that fail without the patch do not pass with it")
+            found.append(f"{path}: the tests that fail without the patch do not pass with it")
     return found
 
 
