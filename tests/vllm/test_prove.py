@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,26 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.vllm
 
 
-def prove(cache: Path, *args: str) -> tuple[int, Any, float]:
-    began = time.monotonic()
+def prove(cache: Path, *args: str) -> tuple[int, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "patchq", "--root", str(ROOT), "test", "--prove", "--json", *args],
         env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
     )
-    return done.returncode, json.loads(done.stdout), time.monotonic() - began
+    return done.returncode, json.loads(done.stdout)
 
 
 @pytest.mark.slow
 def test_every_patch_is_proved(real_cache: Path) -> None:
     """Slow: it makes vLLM's test environment (3 GB) where it is not there, and runs vLLM's engine."""
-    code, document, _ = prove(real_cache)
+    code, document = prove(real_cache)
     assert code == 0, [r["against"] for r in document["results"] if r["against"]]
     assert {r["proved"] for r in document["results"] if r["gate"] == "cpu"} == {True}
     beyond = [r for r in document["results"] if r["gate"] not in {"cpu", "compile"} and r["after"] is None]
     assert all(r["status"].startswith("not run: needs ") for r in beyond)
 
-    code, again, seconds = prove(real_cache)
+    code, again = prove(real_cache)
 
     assert code == 0
     assert all(r["cached"] for r in again["results"] if r["after"] is not None)
-    assert seconds < 5
