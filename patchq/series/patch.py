@@ -23,6 +23,7 @@ class TestGroup:
         gate: the level.
         run: pytest files or node ids, relative to the vLLM tree.
         before: how they end without the patch's production files; a failing test unless said otherwise.
+        needs: programs that they start, by name, such as nvcc; where one is not on PATH the tests are not run.
     """
 
     __test__ = False
@@ -30,6 +31,7 @@ class TestGroup:
     gate: Gate
     run: tuple[str, ...]
     before: Literal["fails", "collection error", "crash", "hang"] = "fails"
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.run:

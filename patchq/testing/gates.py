@@ -55,7 +55,9 @@ def needs(gate: Gate, target: str) -> str:
     }[gate]
 
 
-def lacking(gate: Gate, target: str, cards: tuple[Card, ...], cuda: str) -> str:
+def lacking(
+    gate: Gate, target: str, cards: tuple[Card, ...], cuda: str, programs: tuple[str, ...] = ()
+) -> str:
     """Why tests of a gate cannot be run here; empty where they can.
 
     Args:
@@ -63,7 +65,11 @@ def lacking(gate: Gate, target: str, cards: tuple[Card, ...], cuda: str) -> str:
         target: the architecture it is about.
         cards: this machine's.
         cuda: the CUDA version of the environment's torch; empty for none.
+        programs: what they need to find on PATH.
     """
+    absent = [program for program in programs if shutil.which(program) is None]
+    if absent:
+        return f"{needs(gate, target)} ({', '.join(absent)} is not on PATH)"
     if gate == "cpu":
         return ""
     if gate == "compile":

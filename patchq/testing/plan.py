@@ -57,6 +57,7 @@ class Task:
         neighbours: upstream's tests that it must not change; only in the first task of a patch.
         missing: tests that the patch names and does not bring, as sentences.
         expected: how the run before must end.
+        programs: what must be on PATH for them.
     """
 
     patch: PatchMeta
@@ -67,6 +68,7 @@ class Task:
     neighbours: Group | None
     missing: tuple[str, ...]
     expected: str
+    programs: tuple[str, ...] = ()
 
 
 def plan_tasks(
@@ -156,6 +158,7 @@ def _tasks(
                 neighbours=_neighbours(patch) if level == "cpu" else None,
                 missing=_missing(objects, trees.after, selected),
                 expected=expected[level],
+                programs=tuple(sorted({p for g in patch.tests if g.gate == level for p in g.needs})),
             ),
         )
     return tasks

@@ -90,17 +90,19 @@ def prove_patches(
             "Leave out --gate to see which gates there are.",
         )
     cards = find_cards()
-    possible = [t for t in tasks if not lacking(t.gate, t.target, cards, cuda="any")]
+
+    def lack(task: Task, cuda: str) -> str:
+        return lacking(task.gate, task.target, cards, cuda, task.programs)
+
+    possible = [t for t in tasks if not lack(t, "any")]
     if not possible:
-        return Answer(
-            tuple(_not_run(t, asked.mode, lacking(t.gate, t.target, cards, "any")) for t in tasks), None
-        )
+        return Answer(tuple(_not_run(t, asked.mode, lack(t, "any")) for t in tasks), None)
     environment = make_environment()
     isolation = find_isolation()
     ledger = Ledger(environment.key, isolation.name, fresh=asked.fresh)
     trees = Trees(objects, environment.overlay, linked=isolation.tree)
     shop = Workshop(trees, environment, isolation, limits_for(asked.jobs))
-    why_not = {id(t): lacking(t.gate, t.target, cards, environment.cuda) for t in tasks}
+    why_not = {id(t): lack(t, environment.cuda) for t in tasks}
     wanted = [w for t in tasks if not why_not[id(t)] for w in wants_of(t, prove=asked.prove)]
     known = run_wanted(wanted, lane.stack.base_tree, shop, ledger, asked.jobs, progress)
     verdicts = []

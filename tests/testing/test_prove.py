@@ -295,6 +295,16 @@ def test_a_gate_beyond_this_machine_is_neither_passed_nor_skipped(world: World) 
     assert only.json["results"] == [native]
 
 
+def test_a_program_that_is_not_here_is_named(world: World) -> None:
+    bring(
+        world, GOOD,
+        tests=[{"gate": "cpu", "run": [TEST]}, {"gate": "compile", "run": [TEST], "needs": ["no-such-compiler"]}],
+    )  # fmt: skip
+    compiled = prove(world).json["results"][1]
+    assert compiled["status"] == "not run: needs a compiler for sm_86 (no-such-compiler is not on PATH)"
+    assert (compiled["proved"], compiled["after"]) == (None, None)
+
+
 def test_without_prove_only_the_run_with_the_patch(world: World) -> None:
     bring(world, b"def test_nothing():\n    pass\n")
     result = world.ok("test", "--python", sys.executable)
