@@ -42,9 +42,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from patchq import __version__
 
-        typer.echo(f"patchq {version('patchq')}")
+        typer.echo(f"patchq {__version__}")
         raise typer.Exit
 
 
