@@ -7,7 +7,16 @@ import typer
 from patchq.commands.context import load
 from patchq.commands.options import Json, PatchIds
 
-app = typer.Typer(help="Recorded results: what is proven where.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Recorded results: what is proven where.", invoke_without_command=True, rich_markup_mode=None
+)
+
+
+@app.callback()
+def evidence(context: typer.Context, json: Json = False) -> None:
+    """Recorded results: what is proven where; without a subcommand, list them."""
+    if context.invoked_subcommand is None:
+        list_(context, json=json)
 
 
 @app.command("list")

@@ -108,6 +108,7 @@ def test_evidence(world: World) -> None:
     assert prove(world, "0001", "--record").json["recorded"] == []
 
     listed = world.ok("evidence", "list")["results"]
+    assert world.ok("evidence")["results"] == listed
 
     assert [(r["id"], r["base"], r["gate"], r["current"]) for r in listed] == [
         ("0001-better", "v1", "cpu", True),
