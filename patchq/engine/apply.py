@@ -25,8 +25,10 @@ from patchq.git.checkout import (
     refuse_underway,
 )
 from patchq.git.objects import Objects, read_commit
+from patchq.git.obstacles import refuse_in_the_way
 from patchq.git.run import GitError, run
-from patchq.git.switch import Switch, diff_trees, refuse_in_the_way
+from patchq.git.switch import Switch
+from patchq.git.trees import diff_trees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

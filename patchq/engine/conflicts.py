@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchq.git.diff import split_lines
+from patchq.git.lines import split_lines
 from patchq.git.pick import occurrences
 from patchq.series.resolutions import Resolution, Resolutions
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from patchq.git.blocks import Text, names_in
 from patchq.git.objects import DIRECTORY, SUBMODULE
-from patchq.git.switch import diff_trees
+from patchq.git.trees import diff_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from patchq.engine.apply import substack
 from patchq.engine.locate import base_commit_of
 from patchq.git.checkout import hash_files, read_head
 from patchq.git.objects import read_commit
-from patchq.git.switch import Change, diff_trees
+from patchq.git.trees import Change, diff_trees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from patchq.engine.conflicts import learn, marker_line
 from patchq.errors import EnvironmentLacksError, RefusedError
-from patchq.git.diff import split_lines
+from patchq.git.lines import split_lines
 from patchq.git.objects import ZERO_OID, Objects
 from patchq.git.run import GitError, run
-from patchq.git.switch import diff_trees
+from patchq.git.trees import diff_trees
 from patchq.text import listed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchq.git.diff import split_lines
+from patchq.git.lines import split_lines
 from patchq.git.pick import occurrences
 
 if TYPE_CHECKING:

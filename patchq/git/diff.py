@@ -5,26 +5,20 @@ Format: the `git diff` section "Generating patch text with -p" and, for binary p
 
 from __future__ import annotations
 
-import base64
 import re
-import zlib
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from patchq.errors import InputError
+from patchq.git.binary import Binary, read_binary
+from patchq.git.lines import Reader, shown, split_lines
 from patchq.git.objects import EMPTY_BLOB, REGULAR
-
-MAX_BINARY = 256 * 1024 * 1024
-"""Bytes a binary patch may inflate to; more is taken for a bomb."""
+from patchq.git.paths import check_path, header_names, unquote
 
 _SIGNATURE = frozenset({b"-- \n", b"--\n", b"-- \r\n"})
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: ?(.*))?$")
 _INDEX = re.compile(rb"index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})(?: (\d{6}))?$")
 _PAIRS = (("old mode", "new mode"), ("rename from", "rename to"), ("copy from", "copy to"))
 _MARKS = ("new file mode", "deleted file mode", *(mark for pair in _PAIRS for mark in pair))
-_ESCAPES = {
-    **{ord(k): v for k, v in zip('abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True)},
-}
 
 
 @dataclass(frozen=True)
@@ -50,14 +44,6 @@ class Hunk:
     new: tuple[bytes, ...]
     leading: int
     trailing: int
-
-
-@dataclass(frozen=True)
-class Binary:
-    """One direction of a binary patch: the whole content, or a delta against the preimage."""
-
-    kind: Literal["literal", "delta"]
-    data: bytes
 
 
 @dataclass(frozen=True)
@@ -104,44 +90,6 @@ class FileChange:
         return tuple(dict.fromkeys(p for p in (self.old_path, self.new_path) if p is not None))
 
 
-@dataclass
-class _Reader:
-    """Lines of a patch file with the place they stand at."""
-
-    where: str
-    lines: list[bytes]
-    at: int = 0
-    first_line: int = 1
-    _end: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._end = len(self.lines)
-
-    @property
-    def number(self) -> int:
-        return self.first_line + self.at
-
-    def peek(self) -> bytes | None:
-        return self.lines[self.at] if self.at < self._end else None
-
-    def take(self) -> bytes:
-        line = self.lines[self.at]
-        self.at += 1
-        return line
-
-    def fail(
-        self, what: str, remedy: str = "Write the patch anew from its commit: patchq refresh."
-    ) -> InputError:
-        return InputError(f"{self.where}:{self.number}: {what}.", remedy)
-
-
-def split_lines(data: bytes) -> list[bytes]:
-    """The lines of a file with their endings; only LF ends a line."""
-    lines = data.split(b"\n")
-    last = lines.pop()
-    return [line + b"\n" for line in lines] + ([last] if last else [])
-
-
 def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange, ...]:
     """Read a diff.
 
@@ -153,7 +101,7 @@ def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange
     Raises:
         InputError: it is not a well-formed git diff, or names a path that leaves the tree.
     """
-    reader = _Reader(where, split_lines(data), first_line=first_line)
+    reader = Reader(where, split_lines(data), first_line=first_line)
     changes: list[FileChange] = []
     while (line := reader.peek()) is not None:
         if line.startswith(b"diff --git "):
@@ -164,18 +112,18 @@ def parse_diff(data: bytes, where: str, first_line: int = 1) -> tuple[FileChange
         elif not line.strip() and not any(rest.strip() for rest in reader.lines[reader.at :]):
             break
         else:
-            raise reader.fail(f"{_shown(line)} is neither a hunk line nor the start of a file's diff")
+            raise reader.fail(f"{shown(line)} is neither a hunk line nor the start of a file's diff")
     _refuse_twice(changes, where)
     return tuple(changes)
 
 
-def _signature(reader: _Reader) -> None:
+def _signature(reader: Reader) -> None:
     """What may follow format-patch's `-- ` line: git's version, and nothing else (a second mail would be lost)."""
     if (line := reader.peek()) is not None and not line.startswith((b"From ", b"diff ")):
         reader.take()
     while (line := reader.peek()) is not None:
         if line.strip():
-            raise reader.fail(f"{_shown(line)} stands after the end of the patch", "Keep one patch a file.")
+            raise reader.fail(f"{shown(line)} stands after the end of the patch", "Keep one patch a file.")
         reader.take()
 
 
@@ -198,10 +146,10 @@ def _refuse_twice(changes: list[FileChange], where: str) -> None:
         goes.discard(None)
 
 
-def _file_change(reader: _Reader) -> FileChange:
+def _file_change(reader: Reader) -> FileChange:
     start = reader.number
     header = reader.take()
-    names = _header_names(header)
+    names = header_names(header)
     old: str | None = names
     new: str | None = names
     values: dict[str, int | str | bool] = {}
@@ -245,8 +193,8 @@ def _file_change(reader: _Reader) -> FileChange:
             break
         reader.take()
     if old is None and new is None:
-        raise InputError(f"{reader.where}:{start}: {_shown(header)} names no file.", "Write the patch anew.")
-    body = _binary(reader) if binary else None
+        raise InputError(f"{reader.where}:{start}: {shown(header)} names no file.", "Write the patch anew.")
+    body = read_binary(reader) if binary else None
     hunks = [] if binary else _hunks(reader)
     change = FileChange(start, old, new, hunks=tuple(hunks), binary=body, **values)  # type: ignore[arg-type]
     _check_whole(change, reader.lines[start - reader.first_line : reader.at], reader.where)
@@ -303,12 +251,12 @@ def _lacking(change: FileChange, lines: list[bytes]) -> str:
     return next((problem for problem, found in checks.items() if found), "")
 
 
-def _hunks(reader: _Reader) -> list[Hunk]:
+def _hunks(reader: Reader) -> list[Hunk]:
     hunks: list[Hunk] = []
     while (line := reader.peek()) is not None and line.startswith(b"@@"):
         match = _HUNK.match(line.rstrip(b"\n"))
         if match is None:
-            raise reader.fail(f"{_shown(line)} is not a hunk header")
+            raise reader.fail(f"{shown(line)} is not a hunk header")
         start = reader.number
         reader.take()
         counts = [int(match[2] or b"1"), int(match[4] or b"1")]
@@ -317,7 +265,7 @@ def _hunks(reader: _Reader) -> list[Hunk]:
 
 
 def _hunk(
-    reader: _Reader, start: int, old_start: int, new_start: int, heading: bytes, counts: list[int]
+    reader: Reader, start: int, old_start: int, new_start: int, heading: bytes, counts: list[int]
 ) -> Hunk:
     old: list[bytes] = []
     new: list[bytes] = []
@@ -341,7 +289,7 @@ def _hunk(
             changed, trailing = True, 0
         else:
             raise reader.fail(
-                f"{_shown(line)} stands inside the hunk of line {start}, whose counts promise more lines"
+                f"{shown(line)} stands inside the hunk of line {start}, whose counts promise more lines"
             )
         if not text.endswith(b"\n"):
             raise reader.fail(
@@ -364,113 +312,11 @@ def _hunk(
         raise reader.fail(f"the hunk of line {start} changes nothing")
     extra = reader.peek()
     if extra is not None and extra[:1] in b"+ -" and not extra.startswith(b"-- ") and extra != b"--\n":
-        raise reader.fail(f"{_shown(extra)} stands after the hunk of line {start} has all its promised lines")
+        raise reader.fail(f"{shown(extra)} stands after the hunk of line {start} has all its promised lines")
     return Hunk(start, old_start, new_start, heading.strip(), tuple(old), tuple(new), leading, trailing)
 
 
-def _binary(reader: _Reader) -> Binary:
-    forward: Binary | None = None
-    while (line := reader.peek()) is not None:
-        match = re.match(rb"(literal|delta) (\d+)$", line.rstrip(b"\n"))
-        if match is None:
-            break
-        size = int(match[2])
-        if size > MAX_BINARY:
-            raise reader.fail(f"a binary patch of {size} bytes is over the limit of {MAX_BINARY}")
-        reader.take()
-        packed = bytearray()
-        while (row := reader.peek()) is not None and row.strip():
-            code = row[0]
-            length = code - 64 if 65 <= code <= 90 else code - 70 if 97 <= code <= 122 else 0  # noqa: PLR2004
-            try:
-                packed += base64.b85decode(row[1:].strip())[:length]
-            except ValueError:
-                raise reader.fail("a line of the binary patch is not base85") from None
-            reader.take()
-        if reader.peek() is not None:
-            reader.take()
-        inflater = zlib.decompressobj()
-        try:
-            data = inflater.decompress(bytes(packed), size + 1)
-        except zlib.error:
-            raise reader.fail("the binary patch does not inflate") from None
-        if len(data) != size:
-            raise reader.fail(f"the binary patch promises {size} bytes and has {len(data)}")
-        forward = forward or Binary("literal" if match[1] == b"literal" else "delta", data)
-    if forward is None:
-        raise reader.fail("a binary patch with no content")
-    return forward
-
-
-def apply_delta(base: bytes, delta: bytes) -> bytes:
-    """A git delta applied to its base (format: git's pack-format, "Deltified representation").
-
-    Raises:
-        ValueError: the delta is not for this base, or is broken.
-    """
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = delta[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return value
-
-    try:
-        if varint() != len(base):
-            raise ValueError("base size differs")
-        size = varint()
-        out = bytearray()
-        while at < len(delta):
-            op = delta[at]
-            at += 1
-            if op & 0x80:
-                offset = length = 0
-                for i in range(7):
-                    if op & (1 << i):
-                        if i < 4:  # noqa: PLR2004
-                            offset |= delta[at] << (8 * i)
-                        else:
-                            length |= delta[at] << (8 * (i - 4))
-                        at += 1
-                out += base[offset : offset + (length or 0x10000)]
-            elif op:
-                out += delta[at : at + op]
-                at += op
-            else:
-                raise ValueError("reserved instruction")
-            if len(out) > size:
-                break
-    except IndexError:
-        raise ValueError("delta is truncated") from None
-    if len(out) != size:
-        raise ValueError("result size differs")
-    return bytes(out)
-
-
-def check_path(path: str, where: str) -> None:
-    """Refuse a path that would leave the tree or reach into a repository's own files.
-
-    Raises:
-        InputError: the path is absolute, has `.`, `..` or `.git` in it, or is empty somewhere.
-    """
-    parts = path.split("/")
-    bad = (
-        any(p in {"", ".", ".."} or p.lower().rstrip(". ") in {".git", "git~1"} for p in parts)
-        or "\0" in path
-    )
-    if bad:
-        raise InputError(
-            f"{where}: the path {path!r} is not a file inside the tree.", "Do not use this patch."
-        )
-
-
-def _mode(reader: _Reader, text: bytes) -> int:
+def _mode(reader: Reader, text: bytes) -> int:
     word = text.rsplit(b" ", 1)[1]
     if not re.fullmatch(rb"100644|100755|120000|160000|100664", word):
         raise reader.fail(
@@ -479,16 +325,16 @@ def _mode(reader: _Reader, text: bytes) -> int:
     return REGULAR if word == b"100664" else int(word, 8)
 
 
-def _path(reader: _Reader, text: bytes, *, strip: bool = True) -> str:
-    name = _unquote(text) if text.startswith(b'"') else text
+def _path(reader: Reader, text: bytes, *, strip: bool = True) -> str:
+    name = unquote(text) if text.startswith(b'"') else text
     if name is None:
-        raise reader.fail(f"{_shown(text)} is not a well-quoted path")
+        raise reader.fail(f"{shown(text)} is not a well-quoted path")
     if strip:
         _, _, name = name.partition(b"/")
     return name.decode("utf-8", "surrogateescape")
 
 
-def _dashed(reader: _Reader, text: bytes, current: str | None) -> str | None:
+def _dashed(reader: Reader, text: bytes, current: str | None) -> str | None:
     """The path of a `---` or `+++` line; git puts a tab after a name that has a space."""
     if text == b"/dev/null":
         return None
@@ -496,52 +342,3 @@ def _dashed(reader: _Reader, text: bytes, current: str | None) -> str | None:
     if current is not None and path != current:
         raise reader.fail(f"{path!r} stands where the header names {current!r}")
     return path
-
-
-def _header_names(line: bytes) -> str | None:
-    """The one path that both sides of a `diff --git` line name, or None where they differ."""
-    rest = line[len(b"diff --git ") :].rstrip(b"\n")
-    if rest.startswith(b'"'):
-        end = 1
-        while end < len(rest) and rest[end : end + 1] != b'"':
-            end += 2 if rest[end : end + 1] == b"\\" else 1
-        left, right = _unquote(rest[: end + 1]), rest[end + 2 :]
-        right_name = _unquote(right) if right.startswith(b'"') else right
-        if left is None or right_name is None:
-            return None
-        one, two = left.partition(b"/")[2], right_name.partition(b"/")[2]
-        return one.decode("utf-8", "surrogateescape") if one == two else None
-    half, odd = divmod(len(rest) - 1, 2)
-    if odd or rest[half : half + 1] != b" ":
-        return None
-    one, two = rest[:half].partition(b"/")[2], rest[half + 1 :].partition(b"/")[2]
-    return one.decode("utf-8", "surrogateescape") if one == two and one else None
-
-
-def _unquote(text: bytes) -> bytes | None:
-    """A path in git's C-style quotes, undone; None where it is not well-formed."""
-    if len(text) < 2 or not text.endswith(b'"'):  # noqa: PLR2004
-        return None
-    out = bytearray()
-    at = 1
-    while at < len(text) - 1:
-        byte = text[at]
-        if byte != ord("\\"):
-            out.append(byte)
-            at += 1
-            continue
-        octal = re.match(rb"[0-3][0-7]{2}", text[at + 1 : at + 4])
-        if octal:
-            out.append(int(octal[0], 8))
-            at += 4
-        elif text[at + 1] in _ESCAPES:
-            out.append(_ESCAPES[text[at + 1]])
-            at += 2
-        else:
-            return None
-    return bytes(out)
-
-
-def _shown(line: bytes) -> str:
-    text = line.decode("utf-8", "replace").rstrip("\r\n")
-    return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patchq.errors import RefusedError
-from patchq.git.diff import FileChange, Hunk, apply_delta, split_lines
+from patchq.git.binary import apply_delta
+from patchq.git.diff import FileChange, Hunk
+from patchq.git.lines import split_lines
 from patchq.git.objects import DIRECTORY, REGULAR, SUBMODULE, Entry, Objects, object_id
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.git.checkout import left_out
-from patchq.git.objects import DIRECTORY, SUBMODULE, ZERO_OID, Entry, Objects
+from patchq.git.objects import ZERO_OID, Entry
 from patchq.git.run import GitError
+from patchq.git.trees import Change
 from patchq.text import listed
 
 if TYPE_CHECKING:
@@ -44,15 +45,6 @@ class SwitchFailedError(EnvironmentLacksError):
             f"{checkout.top} cannot be switched: {reason}.", f"{after}; mend that and run this again."
         )
         self.restored = restored
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a switch does at one path; modes and ids as in the two trees, None for no file."""
-
-    path: str
-    old: Entry | None
-    new: Entry | None
 
 
 @dataclass(frozen=True)
@@ -95,98 +87,6 @@ class Switch:
             raise TypeError("changes")
         changes = tuple(Change(p, Entry(*o) if o else None, Entry(*n) if n else None) for p, o, n in rows)
         return Switch(**{**data, "changes": changes})  # type: ignore[arg-type]
-
-
-def diff_trees(objects: Objects, old: str | None, new: str | None, prefix: bytes = b"") -> list[Change]:
-    """The paths at which two trees differ; equal subtrees are not read."""
-    if old == new:
-        return []
-    left = objects.tree(old) if old else {}
-    right = objects.tree(new) if new else {}
-    changes: list[Change] = []
-    for name in sorted(left.keys() | right.keys()):
-        one, two = left.get(name), right.get(name)
-        if one == two:
-            continue
-        path = prefix + name
-        one_dir = one.oid if one and one.mode == DIRECTORY else None
-        two_dir = two.oid if two and two.mode == DIRECTORY else None
-        if one_dir or two_dir:
-            changes += diff_trees(objects, one_dir, two_dir, path + b"/")
-        one_file, two_file = None if one_dir else one, None if two_dir else two
-        if one_file or two_file:
-            changes.append(Change(os.fsdecode(path), one_file, two_file))
-    return changes
-
-
-def refuse_in_the_way(checkout: Checkout, changes: Iterable[Change], dirty: Iterable[str]) -> None:
-    """Refuse a switch that something of the user's stands in the way of.
-
-    Raises:
-        RefusedError: each dirty, untracked or ignored file in the way is named.
-    """
-    changed = {c.path: c for c in changes}
-    edited = sorted(set(dirty) & set(changed))
-    if edited:
-        raise RefusedError(
-            f"{listed(edited)} in {checkout.top} has changes that are not committed.",
-            "Commit or stash them (git stash), then run this again; nothing was changed.",
-            files=tuple(edited),
-        )
-    blocked = sorted(
-        {b for c in changed.values() if c.new is not None for b in [_blocker(checkout, c, changed)] if b}
-    )
-    if blocked:
-        raise RefusedError(
-            f"{listed(blocked)} in {checkout.top} is not tracked and stands where the patches put a file.",
-            "Move it away, then run this again; nothing was changed.",
-            files=tuple(blocked),
-        )
-    modules = [c.path for c in changed.values() if SUBMODULE in {c.old and c.old.mode, c.new and c.new.mode}]
-    if modules:
-        raise RefusedError(
-            f"{listed(modules)} is a submodule.", "patchq carries files only.", files=tuple(modules)
-        )
-
-
-def _blocker(checkout: Checkout, change: Change, changed: dict[str, Change]) -> str | None:
-    """The path of whatever stands where a new file goes, if anything does."""
-    here = checkout.top
-    parts = change.path.split("/")
-    for depth, part in enumerate(parts, start=1):
-        inner = "/".join(parts[:depth])
-        is_leaf = depth == len(parts)
-        if checkout.ignore_case and change.old is None and here.is_dir():
-            clash = next(
-                (e.name for e in here.iterdir() if e.name != part and e.name.casefold() == part.casefold()),
-                None,
-            )
-            if clash:
-                return f"{'/'.join(parts[: depth - 1])}/{clash}".lstrip("/")
-        here /= part
-        try:
-            mode = here.lstat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        goes = inner in changed and changed[inner].old is not None and changed[inner].new is None
-        if is_leaf and change.old is None and not goes:
-            emptied = stat.S_ISDIR(mode) and _only_going(here, inner, changed)
-            return None if emptied else inner
-        if not is_leaf and not stat.S_ISDIR(mode) and not goes:
-            return inner
-        if is_leaf and stat.S_ISDIR(mode):
-            return inner
-    return None
-
-
-def _only_going(directory: Path, inner: str, changed: dict[str, Change]) -> bool:
-    """Whether everything under a directory is deleted by the same switch."""
-    for found, _, files in os.walk(directory):
-        for name in files:
-            path = f"{inner}/{(Path(found) / name).relative_to(directory).as_posix()}"
-            if path not in changed or changed[path].new is not None:
-                return False
-    return True
 
 
 def carry_out(checkout: Checkout, switch: Switch, *, resumed: bool = False) -> None:

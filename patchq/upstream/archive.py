@@ -8,8 +8,8 @@ import zlib
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from patchq.errors import InputError, RefusedError
-from patchq.git.diff import check_path
 from patchq.git.objects import EXECUTABLE, REGULAR
+from patchq.git.paths import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

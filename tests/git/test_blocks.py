@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patchq.git.blocks import Text, blocks_of, name_of, scope, with_blocks
-from patchq.git.diff import parse_diff, split_lines
+from patchq.git.diff import parse_diff
+from patchq.git.lines import split_lines
 from patchq.git.mail import diff_trees
 from patchq.git.objects import REGULAR, Entry, Objects
 from tests.support.upstreams import ENGINE, GUARD, replaced

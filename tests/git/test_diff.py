@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from patchq.errors import InputError
-from patchq.git.diff import apply_delta, check_path, parse_diff, split_lines
+from patchq.git.binary import apply_delta
+from patchq.git.diff import parse_diff
+from patchq.git.lines import split_lines
 from patchq.git.objects import EXECUTABLE, REGULAR, SYMLINK
+from patchq.git.paths import check_path
 from tests.support.oracle import File, Oracle, executable, link
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from patchq.git.objects import EXECUTABLE, REGULAR, Entry
-from patchq.git.switch import Change, Switch, diff_trees
+from patchq.git.switch import Switch
+from patchq.git.trees import Change, diff_trees
 from tests.support.oracle import File, Oracle, executable, link
 
 if TYPE_CHECKING:
