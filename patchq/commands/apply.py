@@ -35,7 +35,8 @@ def apply(
 ) -> None:
     """Put the patches on a checkout: one commit each, on a branch of its own, all or nothing."""
     from patchq.commands.lanes import fitting_lane, open_lane
-    from patchq.engine.apply import Outcome, apply_to, branch_for, choose, create_checkout
+    from patchq.engine.apply import Outcome, apply_to, branch_for, choose
+    from patchq.engine.create import create_checkout
     from patchq.engine.journal import working_on
     from patchq.errors import InputError
     from patchq.ui.output import print_json
@@ -61,8 +62,6 @@ def apply(
                     created=True,
                 )
             else:
-                if empty:
-                    path.rmdir()
                 outcome = create_checkout(path, store, objects, lane, ids, branch)
     else:
         if create and not path.is_dir():

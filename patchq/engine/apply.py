@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from patchq.cache import key_of, locked
 from patchq.engine.journal import Record, new_token, switch_checkout
 from patchq.engine.locate import Position, locate
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
@@ -20,7 +16,6 @@ from patchq.git.checkout import (
     branch_commit,
     branches_at,
     elsewhere,
-    open_checkout,
     read_head,
     refuse_underway,
 )
@@ -231,62 +226,6 @@ def unapply(checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool) 
         changed=True,
         files=tuple(c.path for c in changes),
     )
-
-
-def create_checkout(
-    path: Path, store: Store, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None
-) -> Outcome:
-    """Make a checkout of the base with these patches; it appears at `path` complete or not at all.
-
-    Its base is a commit on a branch named as the base, its patches are commits on `patchq/<base>`; all ids are the
-    same on every machine.
-
-    Raises:
-        EnvironmentLacksError: it cannot be written.
-    """
-    path = path.absolute()
-    stack = substack(objects, lane, ids)
-    top = commit_stack(objects, lane.base_commit, lane.stack.base_tree, stack.steps)
-    name = branch_for(lane.base, branch)
-    with locked(f"create-{key_of(path)}", f"making {path}"):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            for left in path.parent.glob(f".{path.name}.patchq-*"):
-                shutil.rmtree(left)
-            draft = path.parent / f".{path.name}.patchq-{os.getpid()}"
-            try:
-                _fill(draft, store, objects, lane, name, top)
-                draft.rename(path)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
-        except (OSError, GitError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.stderr
-            raise EnvironmentLacksError(
-                f"{path} cannot be made: {reason}.", "Make room, or name another place."
-            ) from None
-    checkout = open_checkout(path)
-    Record(checkout).remember_origin(f"refs/heads/{name}", f"refs/heads/{lane.base}")
-    return Outcome(
-        lane.base,
-        "tree",
-        stack.tree,
-        top,
-        name,
-        stack.steps,
-        changed=True,
-        created=True,
-        files=tuple(sorted(stack.changes)),
-    )
-
-
-def _fill(draft: Path, store: Store, objects: Objects, lane: Lane, branch: str, top: str) -> None:
-    run(["init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(draft)])
-    git_dir = draft / ".git"
-    store.share_objects(git_dir, lane.base_commit)
-    objects.flush(git_dir)
-    run(["update-ref", f"refs/heads/{lane.base}", lane.base_commit], cwd=draft)
-    run(["update-ref", "-m", "patchq: create", f"refs/heads/{branch}", top], cwd=draft)
-    run(["read-tree", "--reset", "-u", top], cwd=draft, config=["core.autocrlf=false"])
 
 
 def _where_to_build(

@@ -444,3 +444,18 @@ def test_dry_run_writes_nothing(stacked: World) -> None:
     assert snapshot(clone) == before
     stacked.ok("apply", "--create", str(stacked.top / "made"), "--dry-run")
     assert not (stacked.top / "made").exists()
+
+
+def test_created_on_the_branch_of_the_base(stacked: World) -> None:
+    result = stacked.patchq("apply", "--create", str(stacked.top / "made"), "--branch", "v1")
+    assert (result.code, "the branch of the base itself" in result.err) == (2, True)
+    assert not (stacked.top / "made").exists()
+
+
+def test_created_in_an_empty_directory(stacked: World) -> None:
+    made = stacked.top / "made"
+    made.mkdir()
+    assert stacked.patchq("apply", "--create", str(made), "--branch", "v1").code == 2
+    assert list(made.iterdir()) == []
+    stacked.ok("apply", "--create", str(made))
+    assert contents(made) == PATCHED

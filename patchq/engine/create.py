@@ -1,0 +1,81 @@
+"""Making a checkout of a base with patches: it appears complete, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchq.cache import key_of, locked
+from patchq.engine.apply import Lane, Outcome, branch_for, substack
+from patchq.engine.journal import Record
+from patchq.engine.stack import commit_stack
+from patchq.errors import EnvironmentLacksError, InputError
+from patchq.git.checkout import open_checkout
+from patchq.git.run import GitError, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.git.objects import Objects
+    from patchq.upstream.store import Store
+
+
+def create_checkout(
+    path: Path, store: Store, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None
+) -> Outcome:
+    """Make a checkout of the base with these patches; it appears at `path` complete or not at all.
+
+    Its base is a commit on a branch named as the base, its patches are commits on `patchq/<base>`; all ids are the
+    same on every machine.
+
+    Raises:
+        InputError: the branch cannot be used.
+        EnvironmentLacksError: it cannot be written.
+    """
+    path = path.absolute()
+    stack = substack(objects, lane, ids)
+    top = commit_stack(objects, lane.base_commit, lane.stack.base_tree, stack.steps)
+    name = branch_for(lane.base, branch)
+    if name == lane.base:
+        raise InputError(f"{name} is the branch of the base itself.", "Choose another with --branch.")
+    with locked(f"create-{key_of(path)}", f"making {path}"):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for left in path.parent.glob(f".{path.name}.patchq-*"):
+                shutil.rmtree(left)
+            draft = path.parent / f".{path.name}.patchq-{os.getpid()}"
+            try:
+                _fill(draft, store, objects, lane, name, top)
+                draft.rename(path)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        except (OSError, GitError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.stderr
+            raise EnvironmentLacksError(
+                f"{path} cannot be made: {reason}.", "Make room, or name another place."
+            ) from None
+    checkout = open_checkout(path)
+    Record(checkout).remember_origin(f"refs/heads/{name}", f"refs/heads/{lane.base}")
+    return Outcome(
+        lane.base,
+        "tree",
+        stack.tree,
+        top,
+        name,
+        stack.steps,
+        changed=True,
+        created=True,
+        files=tuple(sorted(stack.changes)),
+    )
+
+
+def _fill(draft: Path, store: Store, objects: Objects, lane: Lane, branch: str, top: str) -> None:
+    run(["init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(draft)])
+    git_dir = draft / ".git"
+    store.share_objects(git_dir, lane.base_commit)
+    objects.flush(git_dir)
+    run(["update-ref", f"refs/heads/{lane.base}", lane.base_commit], cwd=draft)
+    run(["update-ref", "-m", "patchq: create", f"refs/heads/{branch}", top], cwd=draft)
+    run(["read-tree", "--reset", "-u", top], cwd=draft, config=["core.autocrlf=false"])
