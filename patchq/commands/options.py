@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+if TYPE_CHECKING:
+    from patchq.series.series import Series
 
-def _root(context: typer.Context) -> Path | None:
-    """The `--root` that stands earlier on the line that is being completed."""
-    value = context.find_root().params.get("root")
-    return Path(value) if value else None
+
+def _series(context: typer.Context) -> Series | None:
+    """The series of the `--root` that stands earlier on the line being completed, where it can be read."""
+    from patchq.errors import PatchqError
+    from patchq.series.series import find_root, load_series
+
+    root = context.find_root().params.get("root")
+    try:
+        return load_series(find_root(Path(root) if root else None, Path.cwd()))
+    except PatchqError:
+        return None
 
 
 def _patch_names(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Patch ids and titles that begin as typed, for the shell's tab completion."""
-    from patchq.errors import PatchqError
-    from patchq.series.series import find_root, load_series
-
-    try:
-        series = load_series(find_root(_root(context), Path.cwd()))
-    except PatchqError:
-        return []
+    series = _series(context)
     return [
         (p.id, p.title)
-        for p in series.patches
+        for p in (series.patches if series else ())
         if p.id.startswith(incomplete) or p.name.startswith(incomplete)
     ]
 
 
 def _base_names(context: typer.Context, incomplete: str) -> list[str]:
     """Names of bases that begin as typed, for the shell's tab completion."""
-    from patchq.errors import PatchqError
-    from patchq.series.series import find_root, load_series
-
-    try:
-        series = load_series(find_root(_root(context), Path.cwd()))
-    except PatchqError:
-        return []
-    return [name for name in series.lock.bases if name.startswith(incomplete)]
+    series = _series(context)
+    return [name for name in (series.lock.bases if series else ()) if name.startswith(incomplete)]
 
 
 CheckoutPath = Annotated[Path, typer.Argument(metavar="CHECKOUT", help="A vLLM working tree.")]

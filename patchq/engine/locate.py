@@ -52,7 +52,8 @@ def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> 
         RefusedError: it is not this base with patches of this lane; the files that tell are named.
     """
     paths = sorted(lane.changes)
-    seen = _print(objects, read_commit(objects, head).tree, paths)
+    tree = read_commit(objects, head).tree
+    seen = _print(objects, tree, paths)
     base = _print(objects, lane.base_tree, paths)
     titles = {step.patch.title: step.id for step in lane.steps}
     found: list[str] = []
@@ -66,21 +67,17 @@ def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> 
             found.append(titles[commit.title])
         else:
             extras.append(commit.title)
-    prefixes = _prefixes(lane, base, seen)
-    if prefixes is not None:
-        ids = prefixes
+    prefix = _prefix(lane, base, seen)
+    if prefix is not None:
+        ids = prefix
+        expected: str | None = lane.steps[len(ids) - 1].tree if ids else lane.base_tree
     else:
         ids = tuple(i for i in lane.ids if i in found) if base_commit else ()
-        if not ids or not _is_stack(objects, lane, bodies, ids, seen):
+        expected = _stack_tree(objects, lane, bodies, ids, seen)
+        if expected is None:
             raise _other_files(lane, base, seen)
     if base_commit is None:
         extras = ["commits that hold the patches under other titles"] if ids else []
-    tree = read_commit(objects, head).tree
-    expected = (
-        build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids]).tree
-        if ids
-        else lane.base_tree
-    )
     return Position("tree" if tree == expected else "blobs", ids, base_commit, tuple(extras))
 
 
@@ -111,7 +108,7 @@ def _history(objects: Objects, head: str) -> Iterator[tuple[str, Commit]]:
         at = commit.parents[0]
 
 
-def _prefixes(lane: Stack, base: Print, seen: Print) -> tuple[str, ...] | None:
+def _prefix(lane: Stack, base: Print, seen: Print) -> tuple[str, ...] | None:
     """The longest beginning of the lane after which the files are as seen, or None."""
     state: Print = dict(base)
     found: tuple[str, ...] | None = () if state == seen else None
@@ -122,12 +119,15 @@ def _prefixes(lane: Stack, base: Print, seen: Print) -> tuple[str, ...] | None:
     return found
 
 
-def _is_stack(objects: Objects, lane: Stack, bodies: Sequence[Body], ids: Sequence[str], seen: Print) -> bool:
+def _stack_tree(
+    objects: Objects, lane: Stack, bodies: Sequence[Body], ids: Sequence[str], seen: Print
+) -> str | None:
+    """The tree of the base with just these patches, or None where its files are not as seen."""
     try:
-        stack = build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids])
+        tree = build_stack(objects, lane.base_tree, [b for b in bodies if b.id in ids]).tree if ids else None
     except PatchqError:
-        return False
-    return _print(objects, stack.tree, sorted(lane.changes)) == seen
+        return None
+    return tree if tree and _print(objects, tree, sorted(lane.changes)) == seen else None
 
 
 def _other_files(lane: Stack, base: Print, seen: Mapping[str, Entry | None]) -> RefusedError:
