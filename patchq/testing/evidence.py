@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from patchq.engine.apply import Lane
     from patchq.series.series import Series
+    from patchq.testing.outcome import Outcome
     from patchq.testing.session import Answer
 
 IDENTITY = (
@@ -34,6 +35,8 @@ IDENTITY = (
     "after",
 )
 """What makes two records the same result; the newer one is not written then."""
+SHOWN = 4
+"""Failures quoted in a record."""
 
 
 def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> list[str]:
@@ -70,6 +73,7 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
             "toolchain": {"key": answer.environment.key, **answer.environment.facts},
             "proved": verdict.proved,
             "before": asdict(verdict.before.counts) if verdict.before else None,
+            "before_output": failures(verdict.before) if verdict.before else [],
             "after": asdict(verdict.after.counts),
             "neighbours": verdict.same,
             "command": f"{command} {task.patch.id}",
@@ -89,6 +93,17 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
         if where not in written:
             written.append(where)
     return written
+
+
+def failures(outcome: Outcome) -> list[str]:
+    """Some tests that did not pass and the line that says why, one for each reason before a second of any."""
+    reasons = {test: why for test, why in outcome.reasons.items() if outcome.tests.get(test) != "passed"}
+    reasons = reasons or outcome.collect_errors
+    first = {why: test for test, why in reversed(reasons.items())}
+    others = list(reversed(first.values()))
+    others += [test for test in reasons if test not in others]
+    lines = [f"{test}: {reasons[test]}" for test in others[:SHOWN]]
+    return lines or ([f"{outcome.problem} {outcome.detail}"] if outcome.problem else [])
 
 
 def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:

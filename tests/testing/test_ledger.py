@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from patchq.testing.evidence import failures
+from patchq.testing.outcome import Outcome
 from tests.support.proving import BETTER, GOOD, prove
 from tests.support.world import edited
 
@@ -104,6 +106,8 @@ def test_evidence(world: World) -> None:
     (record,) = [json.loads(line) for line in file.read_text().splitlines()]
     assert record["command"] == "patchq test --base v1 --alone --prove 0001-better"
     assert record["after"] == {"passed": 1, "failed": 0, "skipped": 0, "errors": 0}
+    assert record["before"] == {"passed": 0, "failed": 1, "skipped": 0, "errors": 0}
+    assert record["before_output"] == ["tests/test_it.py::test_first: assert 1 == 10"]
     assert (world.cache / "logs" / f"{record['log_sha256']}.log").is_file()
     assert prove(world, "0001", "--record").json["recorded"] == []
 
@@ -133,3 +137,12 @@ def test_evidence_of_an_older_body(world: World) -> None:
     file.write_text(json.dumps({**record, "patch_sha256": "0" * 64}) + "\n")
     (listed,) = world.ok("evidence", "list")["results"]
     assert listed["current"] is False
+
+
+def test_quoted_failures_are_one_of_each_reason_first() -> None:
+    reasons = {"a": "one", "b": "one", "c": "two", "d": "three", "e": "four", "f": "five"}
+    outcome = Outcome(dict.fromkeys(reasons, "failed"), reasons)
+    assert failures(outcome) == ["a: one", "c: two", "d: three", "e: four"]
+    few = {"a": "one", "b": "one", "c": "two"}
+    assert failures(Outcome(dict.fromkeys(few, "failed"), few)) == ["a: one", "c: two", "b: one"]
+    assert failures(Outcome(problem="crash", detail="in a: SIGSEGV")) == ["crash in a: SIGSEGV"]
