@@ -22,6 +22,7 @@ from patchq.errors import EnvironmentLacksError
 from patchq.testing.environment import Environment, key_of_facts, probe
 from patchq.upstream.index import Release, download, find_wheel
 from patchq.vllm import PROJECT
+from patchq.vllm.layout import release_of
 from patchq.vllm.requirements import Requirements, read_requirements
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def ensure_environment(
     wanted = read_requirements(objects, tree, torch)
     directory = _ensure_venv(wanted, progress)
     known = json.loads((directory / "environment.json").read_bytes())
-    version = base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
+    version = release_of(name, base)
     overlay, extension = (
         _ensure_extensions(version, progress) if wanted.compiled and version else ({}, "none")
     )

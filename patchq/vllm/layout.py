@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from patchq.series.lock import Base
+
 TESTS = "tests/"
 
 
 def is_test(path: str) -> bool:
     """Whether a file belongs to the tests; what is not a test is production."""
     return path.startswith(TESTS)
+
+
+def release_of(name: str, base: Base) -> str:
+    """The version of vLLM that a base is the release of; empty where its name and source do not say."""
+    return base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
