@@ -11,6 +11,7 @@ import typer
 
 from patchq.commands import (
     apply,
+    build,
     deps,
     doctor,
     evidence,
@@ -66,7 +67,8 @@ app.add_typer(upstream.app, name="upstream")
 app.command(short_help="The series; for a checkout, how far it has it.")(status.status)
 app.command(short_help="Put the patches on a checkout, all or nothing.")(apply.apply)
 app.command(short_help="Take the patches off a checkout again.")(apply.unapply)
-app.command(short_help="Prove that a checkout is the patched tree.")(verify.verify)
+app.command(short_help="Prove that a checkout, or an install, is the patched tree.")(verify.verify)
+app.command(short_help="Rebuild what the patches oblige to, and install it.")(build.build)
 app.command(short_help="Which patch needs which, derived and declared.")(deps.deps)
 app.command(short_help="What becomes of each patch on each base.")(forecast.forecast)
 app.add_typer(verdict.app, name="verdict")

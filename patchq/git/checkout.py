@@ -203,6 +203,12 @@ def read_head(checkout: Checkout) -> Head:
     return Head(commit, ref, tuple(dirty), tuple(unmerged))
 
 
+def untracked_files(checkout: Checkout) -> tuple[str, ...]:
+    """The files that git does not know and that no ignore rule covers."""
+    said = checkout.run(["ls-files", "--others", "--exclude-standard", "-z"])
+    return tuple(name for name in os.fsdecode(said).split("\0") if name)
+
+
 def refuse_underway(checkout: Checkout) -> None:
     """Refuse a checkout in which git is in the middle of something.
 

