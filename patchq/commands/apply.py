@@ -48,6 +48,7 @@ def apply(
     if create and (empty or not path.exists()):
         with store.objects() as objects:
             lane = open_lane(series, store, objects, series.base(base)[0])
+            series = series.on(lane.base)
             ids = choose(series, lane, upto, only or ())
             if dry_run:
                 steps = lane.stack.steps
@@ -68,6 +69,7 @@ def apply(
             raise InputError(f"{path} exists and is not a directory.", "Name another path.")
         with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
             lane = fitting_lane(series, store, objects, checkout, base, three_way=three_way)
+            series = series.on(lane.base)
             outcome = apply_to(
                 checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run
             )

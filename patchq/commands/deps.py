@@ -23,7 +23,7 @@ def deps(context: typer.Context, base: BaseName = None, json: Json = False) -> N
     name = series.base(base)[0]
     with store.objects() as objects:
         lane = open_lane(series, store, objects, name)
-        found = derive(objects, lane.stack.base_tree, lane.bodies, series.patches)
+        found = derive(objects, lane.stack.base_tree, lane.bodies, series.on(name).patches)
     if json:
         print_json(
             {

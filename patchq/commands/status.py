@@ -60,7 +60,7 @@ def status(
             "verdict": verdicts.get(p.id, left.get(p.id)),
             "applied": p.id in document["applied"],
         }
-        for p in series.patches
+        for p in series.on(document["base"]).patches
     ]
     _show(document, str(path) if path else None, tree, json=json)
 

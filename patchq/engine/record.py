@@ -52,7 +52,7 @@ def bodies_from_commits(
         RefusedError: a commit belongs to no patch, a patch has no commit (and did not leave this base's lane in a
             rebase) or two, or the order is not the series'.
     """
-    ids = {patch.title: patch.id for patch in series.patches}
+    ids = {patch.title: patch.id for patch in series.on(base).patches}
     found: dict[str, Body] = {}
     order = []
     for commit, parent in _stack_commits(objects, head, base_tree, base):

@@ -36,6 +36,7 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
     Raises:
         RefusedError: a patch conflicts there; its files are named.
     """
+    series = series.on(lane.base)
     base_tree = read_commit(objects, commit).tree
     targets = Targets(objects, lane.stack.base_tree, base_tree)
     metas = {p.id: p for p in series.patches}

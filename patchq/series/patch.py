@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
+
+from patchq.series.yamlfile import MisplacedError
 
 Gate = Literal["cpu", "compile", "gpu", "emulated", "native"]
 GATES: tuple[Gate, ...] = ("cpu", "compile", "gpu", "emulated", "native")
@@ -57,6 +59,25 @@ class Upstream:
 
 
 @dataclass(frozen=True)
+class OnBase:
+    """What is different about a patch on one base; what is not said is as it is elsewhere.
+
+    Attributes: those of `PatchMeta` that a base can change; None where it does not.
+    """
+
+    title: str | None = None
+    why: str | None = None
+    changes: str | None = None
+    depends: tuple[str, ...] | None = None
+    because: dict[str, str] | None = None
+    tests: tuple[TestGroup, ...] | None = None
+    neighbours: tuple[str, ...] | None = None
+    limits: tuple[str, ...] | None = None
+    drop_when: str | None = None
+    time_limit: int | None = None
+
+
+@dataclass(frozen=True)
 class PatchMeta:
     """One patch.yaml.
 
@@ -74,6 +95,7 @@ class PatchMeta:
         drop_when: the observable condition under which it is no longer needed.
         target: the hardware that the gates `compile`, `emulated` and `native` mean.
         time_limit: seconds its tests may take.
+        bases: what is different on a base, by the base's name; see `on`.
     """
 
     id: str
@@ -89,19 +111,47 @@ class PatchMeta:
     limits: tuple[str, ...] = ()
     target: str = "sm_86"
     time_limit: int = field(default=600)
+    bases: dict[str, OnBase] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(ID_PATTERN, self.id):
-            raise ValueError(f"id {self.id!r} is not four digits and a name in lower case, such as 0008-rope-bound")
+            raise MisplacedError(
+                f"id {self.id!r} is not four digits and a name in lower case, such as 0008-rope-bound", "id"
+            )
         if not re.fullmatch(TITLE_PATTERN, self.title):
-            raise ValueError(f"title {self.title!r} does not begin with upstream's tags, such as [Kernel][Quantization]")
+            raise MisplacedError(
+                f"title {self.title!r} does not begin with upstream's tags, such as [Kernel][Quantization]",
+                "title",
+            )
         for name in self.because:
             if name not in self.depends:
-                raise ValueError(f"because gives a reason for {name!r}, which depends does not list")
+                raise MisplacedError(
+                    f"because gives a reason for {name!r}, which depends does not list", "because", name
+                )
         if self.time_limit <= 0:
-            raise ValueError(f"time_limit {self.time_limit} is not a number of seconds above 0")
+            raise MisplacedError(
+                f"time_limit {self.time_limit} is not a number of seconds above 0", "time_limit"
+            )
         if not re.fullmatch(r"sm_[0-9]{2,3}a?", self.target):
-            raise ValueError(f"target {self.target!r} is not a CUDA architecture such as sm_86")
+            raise MisplacedError(f"target {self.target!r} is not a CUDA architecture such as sm_86", "target")
+        for base in self.bases:
+            try:
+                self.on(base)
+            except MisplacedError as error:
+                raise MisplacedError(f"{base}: {error}", "bases", base, *error.keys) from None
+
+    def on(self, base: str) -> PatchMeta:
+        """The patch as it is on a base: what `bases` says of it there in place of what is said for all.
+
+        Reasons for dependencies that it does not have there are left out.
+        """
+        here = self.bases.get(base)
+        if here is None:
+            return self
+        said = {f.name: value for f in fields(here) if (value := getattr(here, f.name)) is not None}
+        if "depends" in said and "because" not in said:
+            said["because"] = {k: v for k, v in self.because.items() if k in said["depends"]}
+        return replace(self, bases={}, **said)
 
     @property
     def number(self) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
 from patchq.series.lock import Base, Lock, LockedPatch, read_lock
 from patchq.series.patch import PatchMeta
-from patchq.series.yamlfile import read_yaml
+from patchq.series.yamlfile import find_line, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 LOCK_NAME = "upstream.lock"
 SERIES_NAME = "series"
@@ -62,6 +62,10 @@ class Series:
         known = ", ".join(p.id for p in (found or self.patches))
         what = f"{reference!r} could be more than one patch" if found else f"no patch is called {reference!r}"
         raise InputError(f"{what}.", f"Use one of: {known or 'none; the series is empty'}.")
+
+    def on(self, base: str) -> Series:
+        """The series as it is on a base: what each patch.yaml says of that base is in place of what it says for all."""
+        return replace(self, patches=tuple(p.on(base) for p in self.patches))
 
     def closure(self, ids: Iterable[str]) -> tuple[PatchMeta, ...]:
         """These patches and all they depend on, in series order."""
@@ -185,11 +189,39 @@ def load_series(root: Path) -> Series:
             raise InputError(
                 f"{seen[patch.id]}: id is {patch.id!r} and the directory is {name!r}.", "Make the two the same.",
             )
-    _check_depends(patches, seen)
+    _check_bases(root, patches, lock)
     return Series(root, tuple(patches), lock)
 
 
-def _check_depends(patches: list[PatchMeta], where: dict[str, str]) -> None:
+def _check_bases(root: Path, patches: list[PatchMeta], lock: Lock) -> None:
+    """What patches say of single bases is about bases that there are, and dependencies hold on each of them.
+
+    Raises:
+        InputError: at file:line.
+    """
+
+    def at(patch: str, *keys: str) -> str:
+        where = f"{SERIES_NAME}/{patch}/patch.yaml"
+        return f"{where}:{find_line(root / where, *keys)}"
+
+    for patch in patches:
+        for base in patch.bases:
+            if base not in lock.bases:
+                raise InputError(
+                    f"{at(patch.id, 'bases', base)}: bases names {base!r}, and {LOCK_NAME} has no base of that name.",
+                    f"Use one of: {', '.join(lock.bases)}.",
+                )
+    _check_depends(patches, lambda patch: at(patch, "depends"))
+    for base in dict.fromkeys(base for patch in patches for base in patch.bases):
+        said = {p.id for p in patches if base in p.bases and p.bases[base].depends is not None}
+
+        def there(patch: str, base: str = base, said: set[str] = said) -> str:
+            return at(patch, *(("bases", base) if patch in said else ()), "depends")
+
+        _check_depends([p.on(base) for p in patches], there)
+
+
+def _check_depends(patches: list[PatchMeta], where: Callable[[str], str]) -> None:
     """Every dependency exists and stands earlier, so that there is no cycle.
 
     Raises:
@@ -201,7 +233,7 @@ def _check_depends(patches: list[PatchMeta], where: dict[str, str]) -> None:
         for needed in patch.depends:
             if needed not in depends:
                 raise InputError(
-                    f"{where[patch.id]}: depends on {needed!r}, and no patch is called that.",
+                    f"{where(patch.id)}: depends on {needed!r}, and no patch is called that.",
                     f"Use ids from series/: {', '.join(depends)}.",
                 )
     for patch in patches:
@@ -210,9 +242,9 @@ def _check_depends(patches: list[PatchMeta], where: dict[str, str]) -> None:
                 path = _path_between(needed, patch.id, depends)
                 if path:
                     cycle = " → ".join([patch.id, *path])
-                    raise InputError(f"{where[patch.id]}: depends makes a cycle: {cycle}.", "Take one edge out.")
+                    raise InputError(f"{where(patch.id)}: depends makes a cycle: {cycle}.", "Take one edge out.")
                 raise InputError(
-                    f"{where[patch.id]}: depends on {needed}, which comes later in the series.", "Move one of the two.",
+                    f"{where(patch.id)}: depends on {needed}, which comes later in the series.", "Move one of the two.",
                 )
 
 

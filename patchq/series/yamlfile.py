@@ -24,6 +24,18 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
+class MisplacedError(ValueError):
+    """A value that a noun does not take, and where in it that stands.
+
+    Attributes:
+        keys: the way to it from the noun.
+    """
+
+    def __init__(self, message: str, *keys: str) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
 def read_yaml(path: Path, noun: type[T], *, where: str = "") -> T:
     """Read a YAML file as `noun`, a dataclass.
 
@@ -68,7 +80,8 @@ def fit(data: Any, noun: type[T], where: str, lines: dict[tuple[str | int, ...],
         return TypeAdapter(noun).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        loc = tuple(first["loc"])
+        said = first.get("ctx", {}).get("error")
+        loc = (*first["loc"], *(said.keys if isinstance(said, MisplacedError) else ()))
         line = next((lines[loc[:n]] for n in range(len(loc), -1, -1) if loc[:n] in lines), 1) if lines else 1
         name = ".".join(str(part) for part in loc) or "the document"
         if first["type"] == "unexpected_keyword_argument":
@@ -79,8 +92,19 @@ def fit(data: Any, noun: type[T], where: str, lines: dict[tuple[str | int, ...],
             message = first["msg"].removeprefix("Value error, ")
             if first["type"] in {"tuple_type", "dict_type"}:
                 message = message.replace("tuple", "list").replace("dictionary", "mapping")
-            problem, remedy = f"{name}: {message[:1].lower()}{message[1:]}", f"It reads {first['input']!r} now."
+            value = first["input"]
+            for key in said.keys if isinstance(said, MisplacedError) else ():
+                value = value.get(key) if isinstance(value, dict) else value
+            where_in = "" if isinstance(said, MisplacedError) else f"{name}: "
+            problem, remedy = f"{where_in}{message[:1].lower()}{message[1:]}", f"It reads {value!r} now."
         raise InputError(f"{where}:{line}: {problem}.", remedy) from None
+
+
+def find_line(path: Path, *keys: str) -> int:
+    """The line of a key in a YAML file that was read before; 1 where it is not there."""
+    lines: dict[tuple[str | int, ...], int] = {}
+    _plain(_compose(path.read_text("utf-8"), str(path)), (), lines, str(path))
+    return next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 1)
 
 
 def dump_yaml(data: Any, header: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from patchq.errors import InputError
 from patchq.series.patch import GATES, PatchMeta, TestGroup
-from patchq.series.yamlfile import fit
+from patchq.series.yamlfile import fit, read_yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GOOD: dict[str, Any] = {
     "id": "0008-rope-bound",
@@ -74,3 +78,59 @@ def test_what_it_may_not_say(change: dict[str, Any], words: str) -> None:
         fit({**GOOD, **change}, PatchMeta, "patch.yaml")
     assert words in caught.value.message
     assert caught.value.message.startswith("patch.yaml:1: ")
+
+
+def test_a_base_may_have_it_otherwise() -> None:
+    there = {
+        "title": "[Kernel] Bound the other table",
+        "depends": [],
+        "tests": [{"gate": "cpu", "run": ["tests/deep/a.py"]}],
+        "neighbours": ["tests/near.py"],
+        "limits": ["One table."],
+    }
+    because = {"0001-first": "It is so."}
+    patch = fit({**GOOD, "because": because, "bases": {"v2": there}}, PatchMeta, "patch.yaml")
+    assert patch.on("v1") is patch
+    here = patch.on("v2")
+    assert (here.title, here.depends, here.because) == ("[Kernel] Bound the other table", (), {})
+    assert (here.tests[0].run, here.neighbours, here.limits) == (
+        ("tests/deep/a.py",),
+        ("tests/near.py",),
+        ("One table.",),
+    )
+    assert (here.why, here.drop_when, here.id) == (patch.why, patch.drop_when, patch.id)
+    assert here.on("v2") is here
+
+
+@pytest.mark.parametrize(
+    ("there", "line", "words"),
+    [
+        ("title: No tag", 4, "v2: title 'No tag' does not begin with upstream's tags"),
+        ("because: {0009-x: It is so.}", 4, "v2: because gives a reason for '0009-x', which depends does not"),
+        ("time_limit: 0", 4, "v2: time_limit 0 is not a number of seconds"),
+        ("tests: [{gate: cpu, run: [/etc/passwd]}]", 4, "is not a path inside the vLLM tree"),
+        ("gates: [cpu]", 4, "unknown key 'bases.v2.gates'"),
+        ("upstream: {state: open, intent: send}", 4, "unknown key 'bases.v2.upstream'"),
+        ("depends: 0001-first", 4, "valid list"),
+    ],
+)
+def test_what_it_may_not_say_of_a_base(tmp_path: Path, there: str, line: int, words: str) -> None:
+    file = tmp_path / "patch.yaml"
+    good = yaml.safe_dump(GOOD, sort_keys=False)
+    file.write_text(f"bases:\n  v2:\n    limits: [One.]\n    {there}\n{good}")
+    with pytest.raises(InputError) as caught:
+        read_yaml(file, PatchMeta, where="patch.yaml")
+    assert caught.value.message.startswith(f"patch.yaml:{line}: ")
+    assert words in caught.value.message
+    if "unknown" in words:
+        assert "title, why, changes, depends" in caught.value.remedy
+
+
+def test_a_wrong_value_is_told_at_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "patch.yaml"
+    file.write_text(yaml.safe_dump({**GOOD, "time_limit": -5}, sort_keys=False))
+    with pytest.raises(InputError) as caught:
+        read_yaml(file, PatchMeta, where="patch.yaml")
+    line = file.read_text().split("\n").index("time_limit: -5") + 1
+    assert caught.value.message == f"patch.yaml:{line}: time_limit -5 is not a number of seconds above 0."
+    assert caught.value.remedy == "It reads -5 now."
