@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from patchq.commands.context import load
@@ -38,7 +40,7 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
             r["gate"],
             r["target"] if r["gate"] != "cpu" else "",
             str(r.get("device", "")),
-            "proved" if r.get("proved") else "passed",
+            _result(r),
             "current" if r["current"] else "of an older body",
             str(r.get("date", ""))[:10],
         ]
@@ -47,3 +49,14 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
     print_table(["patch", "base", "gate", "target", "device", "result", "about", "date"], rows)
     proven = {r["id"] for r in records if r["current"] and r.get("proved")}
     print_line(f"{len(records)} records; {len(proven)} of {len(chosen)} patches are proved as they stand")
+
+
+def _result(record: dict[str, Any]) -> str:
+    """What a record says in a word or two."""
+    if record.get("mode") != "stock":
+        return "proved" if record.get("proved") else "passed"
+    if record.get("placed") is False:
+        return "cannot be put there"
+    counts = record.get("after") or {}
+    said = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    return f"stock: {said or 'no tests'}"

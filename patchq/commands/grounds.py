@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from patchq.engine.forecast import Forecast, Ground
+from patchq.engine.forecast import Forecast
+from patchq.engine.ground import Ground
 from patchq.errors import InputError
 from patchq.series.lock import Base
 from patchq.ui.progress import make_progress

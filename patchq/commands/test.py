@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -13,12 +15,13 @@ from patchq.commands.options import BaseName, Json, PatchIds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from patchq.engine.apply import Lane
     from patchq.git.objects import Objects
     from patchq.progress import Progress
     from patchq.series.series import Series
     from patchq.testing.environment import Environment
     from patchq.testing.prove import Verdict
+    from patchq.testing.session import Answer, Asked
+    from patchq.upstream.store import Store
 
 GATE_NAMES = "cpu, compile, gpu, emulated, native"
 
@@ -31,6 +34,13 @@ def run(
         bool,
         typer.Option(
             "--stack/--alone", help="At its place in the series, or on the base with what it depends on."
+        ),
+    ] = False,
+    stock: Annotated[
+        bool,
+        typer.Option(
+            "--stock",
+            help="The tests alone on the stock base, which needs no lane: what do they say of the feature there?",
         ),
     ] = False,
     prove: Annotated[
@@ -51,65 +61,121 @@ def run(
     torch: Annotated[
         str | None, typer.Option(metavar="VERSION", help="Another torch than the base pins.")
     ] = None,
+    extensions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION", help="The compiled CPU extensions of another release than the base's own."
+        ),
+    ] = None,
     python: Annotated[
         Path | None,
         typer.Option(metavar="EXE", help="An interpreter of yours that has what the base needs."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run patches' own tests on clean trees; with --prove, show that they fail without the patch and change nothing else."""
-    from patchq.commands.lanes import open_lane
+    """Run patches' own tests on clean trees; with --prove, show that they fail without the patch and change nothing else.
+
+    With --stock: the tests are put on the stock base without the patch's production files. They fail where the feature
+    is absent, and pass where upstream has it; exit code 1 where tests cannot run there. Forecast takes what is recorded.
+    """
     from patchq.errors import InputError
     from patchq.series.patch import GATES
-    from patchq.testing.evidence import record_evidence
-    from patchq.testing.session import Asked, prove_patches
+    from patchq.testing.session import Asked
     from patchq.ui.output import print_json
     from patchq.ui.progress import make_progress
     from patchq.upstream.store import Store
 
     if gate is not None and gate not in GATES:
         raise InputError(f"there is no gate {gate!r}.", f"Use one of: {GATE_NAMES}.")
-    if torch and python:
-        raise InputError("--torch and --python do not go together.", "Use one of them.")
+    if python and (torch or extensions):
+        raise InputError(
+            f"{'--torch' if torch else '--extensions'} and --python do not go together.", "Use one of them."
+        )
+    if extensions and not re.fullmatch(r"\d+(\.\d+)+", extensions):
+        raise InputError(f"{extensions!r} is not a version such as 0.32.0.", "Name a release.")
+    if stock and (stack or prove):
+        raise InputError(
+            f"--stock and {'--stack' if stack else '--prove'} do not go together: there is no patch on a stock base.",
+            "Use one of them.",
+        )
     series = load(context)
-    store = Store()
     asked = Asked(
         tuple(ids or ()),
-        "stack" if stack else "alone",
+        "stock" if stock else "stack" if stack else "alone",
         prove,
         gate,
         target,
         fresh,
         jobs or default_jobs(),
     )
-    progress = make_progress()
-    with store.objects() as objects:
-        lane = open_lane(series, store, objects, series.base(base)[0])
-        answer = prove_patches(
-            series,
-            objects,
-            lane,
-            asked,
-            environment_maker(series, objects, lane, torch, python, progress),
-            progress,
-        )
-    recorded: list[str] = []
-    if record and answer.environment is not None:
-        recorded = record_evidence(series, lane, answer, _command(asked, lane.base))
+    store = Store()
+    name = series.base(base)[0]
+    wanted = Wanted(torch, python, extensions)
+    ask = _ask_stock if stock else _ask_lane
+    with store.objects_of(series.lock.bases.values()) if stock else store.objects() as objects:
+        answer, recorded = ask(series, store, objects, name, asked, wanted, make_progress(), record=record)
     if json:
-        print_json(
-            {
-                "base": lane.base,
-                "results": [describe(v, lane.base) for v in answer.verdicts],
-                "recorded": recorded,
-            }
-        )
+        results = [describe(v, name) for v in answer.verdicts]
+        print_json({"base": name, "results": results, "recorded": recorded})
     else:
         _print(answer.verdicts, recorded, prove=prove)
     if any(not v.ok for v in answer.verdicts):
         raise typer.Exit(1)
     if answer.verdicts and all(v.status == "not run" for v in answer.verdicts):
         raise typer.Exit(3)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person wants of the environment: another torch, an interpreter, extensions of another release."""
+
+    torch: str | None = None
+    python: Path | None = None
+    extensions: str | None = None
+
+
+def _ask_lane(
+    series: Series,
+    store: Store,
+    objects: Objects,
+    base: str,
+    asked: Asked,
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    record: bool,
+) -> tuple[Answer, list[str]]:
+    from patchq.commands.lanes import open_lane
+    from patchq.testing.evidence import record_evidence
+    from patchq.testing.session import prove_patches
+
+    lane = open_lane(series, store, objects, base)
+    series = series.on(base)
+    make = environment_maker(series, objects, base, lane.stack.base_tree, wanted, progress)
+    answer = prove_patches(series, objects, lane, asked, make, progress)
+    return answer, record_evidence(series, lane, answer, _command(asked, base, wanted)) if record else []
+
+
+def _ask_stock(
+    series: Series,
+    store: Store,
+    objects: Objects,
+    base: str,
+    asked: Asked,
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    record: bool,
+) -> tuple[Answer, list[str]]:
+    from patchq.commands.grounds import open_forecast
+    from patchq.testing.evidence import record_stock
+    from patchq.testing.session import ask_stock
+
+    opened = open_forecast(series, store, objects, [base])
+    tree = opened.ground(base).tree
+    make = environment_maker(series, objects, base, tree, wanted, progress)
+    answer = ask_stock(series, objects, opened, base, asked, make, progress)
+    return answer, record_stock(series, base, tree, answer, _command(asked, base, wanted)) if record else []
 
 
 def default_jobs() -> int:
@@ -122,23 +188,18 @@ def default_jobs() -> int:
 
 
 def environment_maker(
-    series: Series,
-    objects: Objects,
-    lane: Lane,
-    torch: str | None,
-    python: Path | None,
-    progress: Progress,
+    series: Series, objects: Objects, base: str, tree: str, wanted: Wanted, progress: Progress
 ) -> Callable[[], Environment]:
-    """How to come by the environment of a lane's base."""
+    """How to come by the environment of a base."""
 
     def make() -> Environment:
         from patchq.testing.environment import given_environment
         from patchq.vllm.environment import GIVEN_VARIABLES, ensure_environment
 
-        if python is not None:
-            return given_environment(python, GIVEN_VARIABLES)
+        if wanted.python is not None:
+            return given_environment(wanted.python, GIVEN_VARIABLES)
         return ensure_environment(
-            lane.base, series.lock.bases[lane.base], objects, lane.stack.base_tree, torch, progress
+            base, series.lock.bases[base], objects, tree, wanted.torch, progress, wanted.extensions
         )
 
     return make
@@ -181,16 +242,21 @@ def describe(verdict: Verdict, base: str) -> dict[str, Any]:
     }
 
 
-def _command(asked: Any, base: str) -> str:
+def _command(asked: Asked, base: str, wanted: Wanted) -> str:
     words = ["patchq", "test", "--base", base, f"--{asked.mode}", *(["--prove"] if asked.prove else [])]
     words += [
         *(["--gate", asked.gate] if asked.gate else []),
         *(["--target", asked.target] if asked.target else []),
+        *(["--torch", wanted.torch] if wanted.torch else []),
+        *(["--extensions", wanted.extensions] if wanted.extensions else []),
     ]
     return " ".join(words)
 
 
 def _print(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove: bool) -> None:
+    from typing import get_args
+
+    from patchq.testing.prove import Status
     from patchq.ui.output import print_line, print_table
 
     rows = []
@@ -207,9 +273,7 @@ def _print(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove: bool) -
     for v in verdicts:
         for line in (*v.against, *v.notes):
             print_line(f"{v.task.patch.id} ({v.task.gate}): {line}")
-    count = {
-        s: sum(v.status == s for v in verdicts) for s in ("proved", "passed", "not proved", "red", "not run")
-    }
+    count = {s: sum(v.status == s for v in verdicts) for s in get_args(Status)}
     cached = sum(v.cached for v in verdicts)
     summary = ", ".join(f"{n} {s}" for s, n in count.items() if n) or "no patch has tests"
     print_line(f"{summary}; {cached} of {len(verdicts)} from the ledger")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import scratch_dir
-from patchq.engine.behaviour import read_behaviour
+from patchq.engine.behaviour import Behaviour, Origin, has_stale, read_behaviour
 from patchq.engine.cells import Cells
+from patchq.engine.ground import Attempt, Ground
 from patchq.engine.history import Course, State, after_home, first_parents, follow, is_same_patch, touching
 from patchq.engine.home import Home, find_home
-from patchq.engine.placing import Placed, place, since_home
-from patchq.engine.signs import Signs, read_signs
+from patchq.engine.placing import place, since_home
+from patchq.engine.signs import read_signs
 from patchq.engine.targets import Targets
 from patchq.engine.verdict import LEAVES, Cell, Text, decide, judge_text
 from patchq.errors import InputError
@@ -24,62 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchq.git.objects import Commit, Objects
-    from patchq.series.lock import Base, Source
     from patchq.series.patch import PatchMeta
     from patchq.series.series import Body, Series
-
-
-@dataclass(frozen=True)
-class Ground:
-    """A base as the forecast sees it.
-
-    Attributes:
-        name: its name.
-        tree: its tree.
-        commit: its commit in the store.
-        date: when it was made, as YYYY-MM-DD; empty where nobody knows.
-        source: where it came from.
-    """
-
-    name: str
-    tree: str
-    commit: str
-    date: str
-    source: Source
-
-    @staticmethod
-    def at(objects: Objects, name: str, commit: str, base: Base) -> Ground:
-        """The base that a commit of the store is; a git source's commit says itself when it was made."""
-        known = read_commit(objects, commit)
-        date = base.date
-        if not date and base.source.kind in {"git", "clone"}:
-            made = datetime.datetime.fromtimestamp(known.author.seconds, datetime.timezone.utc)
-            date = made.date().isoformat()
-        return Ground(name, known.tree, commit, date, base.source)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A patch held against a tree in memory.
-
-    Attributes:
-        home: the patch where it was made.
-        tree: what it was held against.
-        signs: what of it is there.
-        placed: how the rest goes on; None where all of it is there.
-        text: what the text says, all in all.
-    """
-
-    home: Home
-    tree: str
-    signs: Signs
-    placed: Placed | None
-    text: Text
-
-    @property
-    def result(self) -> str:
-        """The tree with the patch; the same tree where it is there already, or does not go on."""
-        return self.text.tree or self.tree
 
 
 class Forecast:
@@ -97,6 +43,7 @@ class Forecast:
         self._objects = objects
         self._grounds = {ground.name: ground for ground in grounds}
         self._order = [ground.name for ground in grounds]
+        self._here: dict[str, Series] = {}
         self._lanes: dict[str, tuple[Body, ...]] = {}
         self._chains: dict[str, list[tuple[str, Commit]]] = {}
         self._visited: dict[str, str] = {}
@@ -128,6 +75,10 @@ class Forecast:
         pinned = self._series.lock.with_role("pinned")
         return pinned if pinned in having else having[0]
 
+    def knows(self, patch: str) -> bool:
+        """Whether some lane here has a patch."""
+        return any(lane in self._grounds and self._has(lane, patch) for lane in self._series.lock.lanes)
+
     def is_before(self, one: str, two: str) -> bool:
         """Whether a base is older than another: by date where both have one, else by the lock's order."""
         first, second = self._grounds[one].date, self._grounds[two].date
@@ -152,17 +103,34 @@ class Forecast:
         passed = course.get("landed") if text.verdict != "landed" else None
         cell = decide(
             text,
-            read_behaviour(self._series.root, patch, sha256, tree),
+            self.behaviour(patch, base),
             ruling,
             holds=ruling is not None and ruling.holds(sha256, tree),
             earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch, home, base),
             commits=course,
         )
+        if cell.behaviour is None and has_stale(self._series.root, patch, base):
+            again = (
+                f"its tests were run on another {base} or are others now: patchq test --stock --base {base}"
+            )
+            cell = replace(cell, detail=f"{cell.detail}; {again} {patch} --record")
         if self._series.find(patch).upstream.state == "merged" and cell.verdict not in LEAVES:
             return replace(
                 cell, detail=f"{cell.detail}; patch.yaml says merged, and this base does not have it"
             )
         return cell
+
+    def behaviour(self, patch: str, base: str) -> Behaviour | None:
+        """What is recorded of a patch's tests on a stock base, where it still is about the patch and the base."""
+        sha256, tree = self.judged(patch, base)
+        step = self._series.locked(base).get(patch)
+        bodies = (step.sha256, sha256) if step is not None else (sha256,)
+        origin = Origin(self.home_of(patch, base), sha256)
+        return read_behaviour(self._series.root, patch, bodies, origin, tree)
+
+    def told_at(self, patch: str, base: str) -> str:
+        """The lane whose tests tell of a patch on a base: the base's own where it has the patch, else its home."""
+        return base if self._has(base, patch) else self.home_of(patch, base)
 
     def text(self, patch: str, base: str) -> Text:
         """What the text alone says of a patch on a base, from the cache where it is known."""
@@ -182,7 +150,7 @@ class Forecast:
         if key not in self._attempts:
             tree = self._grounds[base].tree
             blocked = []
-            for needed in self._series.closure([patch])[:-1]:
+            for needed in self.series_on(base).closure([patch])[:-1]:
                 if self._is_ruled_out(needed.id, base):
                     continue
                 step = self.attempt(needed.id, base)
@@ -207,8 +175,8 @@ class Forecast:
                 from where its hunks stand at home without the others.
         """
         lane = self.home_of(patch, base)
-        home = self._home(lane, patch)
-        targets = self._targets_of(lane, base)
+        home = self.home(lane, patch)
+        targets = self.targets(lane, base)
         signs = read_signs(self._objects, tree, home, targets)
         if home.files and signs.production == signs.weight:
             return Attempt(home, tree, signs, None, judge_text(signs, None, tree, blocked_by))
@@ -223,7 +191,14 @@ class Forecast:
 
     def source(self, patch: str, base: str) -> Body:
         """The body that a patch comes to a base with."""
-        return self._body(self.home_of(patch, base), patch)
+        return self.body(self.home_of(patch, base), patch)
+
+    def series_on(self, base: str) -> Series:
+        """The series as it is on a base."""
+        base = self._visited.get(base, base)
+        if base not in self._here:
+            self._here[base] = self._series.on(base)
+        return self._here[base]
 
     def ground(self, base: str) -> Ground:
         """A base in the store."""
@@ -248,7 +223,7 @@ class Forecast:
 
     def _follow(self, patch: str, base: str) -> Course:
         lane = self.home_of(patch, base)
-        home = self._home(lane, patch)
+        home = self.home(lane, patch)
         text = self.text(patch, base)
         commits = after_home(self._objects, self._chains[base], self._grounds[lane].commit, home)
         paths = [file.path for file in home.files] + [moved["to"] for moved in text.moved]
@@ -291,27 +266,32 @@ class Forecast:
         )
 
     def _has(self, lane: str, patch: str) -> bool:
-        return any(step.id == patch for step in self._series.lock.lanes[lane])
+        return any(step.id == patch for step in self._series.lock.lanes.get(lane, ()))
 
     def _lane(self, name: str) -> tuple[Body, ...]:
         if name not in self._lanes:
             self._lanes[name] = self._series.lane(name)
         return self._lanes[name]
 
-    def _body(self, lane: str, patch: str) -> Body:
+    def body(self, lane: str, patch: str) -> Body:
+        """A patch's body in a lane."""
         return next(body for body in self._lane(lane) if body.id == patch)
 
-    def _home(self, lane: str, patch: str) -> Home:
+    def home(self, lane: str, patch: str) -> Home:
+        """A patch where it was made: in a lane."""
         if (lane, patch) not in self._homes:
             self._homes[lane, patch] = self._find_home(lane, patch)
         return self._homes[lane, patch]
 
     def _find_home(self, lane: str, patch: str) -> Home:
-        meta = next(p for p in self._series.patches if p.id == patch)
-        closure = [p.id for p in self._series.closure([patch])]
-        return find_home(self._objects, self._grounds[lane].tree, self._lane(lane), closure, meta)
+        series = self.series_on(lane)
+        closure = [p.id for p in series.closure([patch])]
+        return find_home(
+            self._objects, self._grounds[lane].tree, self._lane(lane), closure, series.find(patch)
+        )
 
-    def _targets_of(self, lane: str, base: str) -> Targets:
+    def targets(self, lane: str, base: str) -> Targets:
+        """What finds the files of a lane's patches on a base."""
         key = (lane, base)
         if key not in self._targets:
             self._targets[key] = Targets(self._objects, self._grounds[lane].tree, self._grounds[base].tree)
@@ -320,11 +300,13 @@ class Forecast:
     def _facts(self, patch: str, base: str) -> list[Any]:
         """What a cell follows from: two trees, the bodies of the closure, their own tests, and how it is decided."""
         facts: list[Any] = [self._grounds[base].tree]
-        for needed in self._series.closure([patch]):
+        for needed in self.series_on(base).closure([patch]):
             lane = self.home_of(needed.id, base)
             number = [b.id for b in self._lane(lane)].index(needed.id)
             bodies = [b.sha256 for b in self._lane(lane)[: number + 1]]
-            tests = [list(group.run) for group in needed.tests]
+            at_home = self.series_on(lane)
+            tests = [list(group.run) for group in at_home.find(needed.id).tests]
+            tests += [[p.id for p in at_home.closure([needed.id])]]
             out = needed.id != patch and self._is_ruled_out(needed.id, base)
             facts.append([needed.id, self._grounds[lane].tree, bodies, tests, out])
         return facts

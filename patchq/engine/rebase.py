@@ -24,8 +24,9 @@ from patchq.series.series import Body
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from patchq.engine.forecast import Attempt, Forecast
-    from patchq.git.objects import Objects
+    from patchq.engine.forecast import Forecast
+    from patchq.engine.ground import Attempt
+    from patchq.git.objects import Identity, Objects
     from patchq.series.rulings import Verdict
     from patchq.series.series import Series
 
@@ -201,6 +202,10 @@ class _Runner:
             return None
         if body.sha256 != step.sha256 or picked.offsets:
             return None
+        message = self._titled(patch, mail.message)
+        if message != mail.message:
+            body = self._written(patch, tree, picked.tree, mail.author, message)
+            mail = parse_mail(body.data, body.where)
         move = self._move(patch, source, "clean", "the lane has a body of its own", carried=True)
         if known is not None and known.carried:
             move = known
@@ -240,16 +245,26 @@ class _Runner:
 
     def _moved(self, attempt: Attempt, source: Body, verdict: Verdict, reason: str, tree: str) -> Outcome:
         home = attempt.home
-        where = f"series/{home.id}/{self.base}.patch"
-        self.objects.flush(self.objects.git_dir)
-        diff = diff_trees(self.objects.git_dir, attempt.tree, tree, self.objects.alternates)
-        body = Body(home.id, where, format_mail(home.patch.author, home.patch.message, diff, where))
+        message = self._titled(home.id, home.patch.message)
+        body = self._written(home.id, attempt.tree, tree, home.patch.author, message)
         moved: dict[str, list[str]] = {}
         for old, new in attempt.placed.moved if attempt.placed else ():
             moved.setdefault(old, []).append(new)
-        difference = compare(home.patch, parse_mail(body.data, where), moved)
+        difference = compare(home.patch, parse_mail(body.data, body.where), moved)
         move = self._move(home.id, source, verdict, reason, carried=True)
         return Outcome(home.id, move, attempt.tree, tree, body, difference)
+
+    def _titled(self, patch: str, message: str) -> str:
+        """A commit's message under the title that patch.yaml has for the base."""
+        _, newline, text = message.partition("\n")
+        return self.forecast.series_on(self.base).find(patch).title + newline + text
+
+    def _written(self, patch: str, before: str, after: str, author: Identity, message: str) -> Body:
+        """The body that makes one tree of another."""
+        where = f"series/{patch}/{self.base}.patch"
+        self.objects.flush(self.objects.git_dir)
+        diff = diff_trees(self.objects.git_dir, before, after, self.objects.alternates)
+        return Body(patch, where, format_mail(author, message, diff, where))
 
     def _left(self, patch: str, tree: str, source: Body, verdict: Verdict, reason: str) -> Outcome:
         return Outcome(patch, self._move(patch, source, verdict, reason, carried=False), tree, tree)

@@ -241,8 +241,15 @@ def _with_behaviour(cell: Cell, text: Text, behaviour: Behaviour) -> Cell:
     counts = behaviour.counts
     ran = f"{counts.passed} passed, {counts.failed} failed, {counts.errors} errors, {counts.skipped} skipped"
     tests = f"its tests on the stock base: {ran}"
+    if behaviour.unable:
+        tests = f"{tests} ({behaviour.unable} of them over a name that the patch does not bring)"
     if behaviour.says == "cannot run":
-        return replace(cell, detail=f"{cell.detail}; its tests cannot run on the stock base ({ran})")
+        why = f": {behaviour.why[0]}" if behaviour.why else ""
+        return replace(cell, detail=f"{cell.detail}; its tests cannot run on the stock base ({ran}){why}")
+    if behaviour.tests_only:
+        return replace(
+            cell, detail=f"{cell.detail}; {tests}; they are all that it is, so that its text decides"
+        )
     by_text = "landed" if text.verdict == "landed" else "partial" if text.verdict == "partial" else "absent"
     if behaviour.says == by_text:
         return replace(cell, detail=f"{cell.detail}; {tests}")

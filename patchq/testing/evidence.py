@@ -8,16 +8,20 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import write_atomically
+from patchq.engine.behaviour import STOCK
 from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
+from patchq.testing.stock import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from patchq.engine.apply import Lane
     from patchq.series.series import Series
+    from patchq.testing.environment import Environment
     from patchq.testing.outcome import Outcome
+    from patchq.testing.prove import Verdict
     from patchq.testing.session import Answer
 
 IDENTITY = (
@@ -33,6 +37,8 @@ IDENTITY = (
     "proved",
     "before",
     "after",
+    "unable",
+    "why",
 )
 """What makes two records the same result; the newer one is not written then."""
 SHOWN = 4
@@ -60,39 +66,93 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
     for verdict in answer.verdicts:
         if verdict.status not in {"proved", "passed"} or verdict.after is None:
             continue
-        task = verdict.task
+        sha256 = hashes[verdict.task.patch.id]
         record = {
-            "id": task.patch.id,
-            "base": lane.base,
-            "patch_sha256": hashes[task.patch.id],
-            "tree": task.trees.after,
-            "mode": verdict.mode,
-            "gate": task.gate,
-            "target": task.target,
-            "device": device_of(task.gate, find_cards()),
-            "toolchain": {"key": answer.environment.key, **answer.environment.facts},
+            **_identity(verdict, answer.environment, lane.base, sha256),
+            "tree": verdict.task.trees.after,
             "proved": verdict.proved,
             "before": asdict(verdict.before.counts) if verdict.before else None,
             "before_output": failures(verdict.before) if verdict.before else [],
             "after": asdict(verdict.after.counts),
+            "before_passed": _passed(verdict.before) if verdict.before else None,
             "neighbours": verdict.same,
-            "command": f"{command} {task.patch.id}",
-            "log_sha256": verdict.after.log_sha256,
-            "before_log_sha256": verdict.before.log_sha256 if verdict.before else None,
-            "seconds": verdict.seconds,
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         }
-        path = series.root / SERIES_NAME / task.patch.id / NAME
-        old = read_evidence(path)
-        if any(all(o.get(k) == record[k] for k in IDENTITY) for o in old):
+        written += _append(series, record, verdict, command)
+    return list(dict.fromkeys(written))
+
+
+def record_stock(series: Series, base: str, base_tree: str, answer: Answer, command: str) -> list[str]:
+    """Append what patches' tests said of a stock base to each patch's evidence.jsonl, as `record_evidence` does.
+
+    What could not be put on the base, or could not run there, is recorded as just that.
+
+    Args:
+        series: the series.
+        base: the base's name.
+        base_tree: its tree, which is what the result is about.
+        answer: the verdicts, their environment, and what was put on the base.
+        command: what a person would type to get them.
+
+    Returns:
+        The files that were written, relative to the project.
+    """
+    if answer.environment is None:
+        return []
+    written: list[str] = []
+    for verdict in answer.verdicts:
+        if verdict.status == "not run":
             continue
-        line = json.dumps(record, ensure_ascii=False) + "\n"
-        text = path.read_text("utf-8") if path.exists() else ""
-        write_atomically(path, (text + line).encode())
-        where = f"{SERIES_NAME}/{task.patch.id}/{NAME}"
-        if where not in written:
-            written.append(where)
-    return written
+        tests = answer.stock[verdict.task.patch.id]
+        record = {
+            **_identity(verdict, answer.environment, base, tests.sha256),
+            "tree": base_tree,
+            "tests_tree": verdict.task.trees.after,
+            "proved": None,
+            "before": None,
+            **findings(tests, verdict.task, verdict.after),
+            "after_output": failures(verdict.after) if verdict.after else [],
+        }
+        written += _append(series, record, verdict, command)
+    return list(dict.fromkeys(written))
+
+
+def _identity(verdict: Verdict, environment: Environment, base: str, sha256: str) -> dict[str, Any]:
+    """What every record says of what was run, and where."""
+    task = verdict.task
+    return {
+        "id": task.patch.id,
+        "base": base,
+        "patch_sha256": sha256,
+        "tree": "",
+        "mode": verdict.mode,
+        "gate": task.gate,
+        "target": task.target,
+        "device": device_of(task.gate, find_cards()),
+        "toolchain": {"key": environment.key, **environment.facts},
+    }
+
+
+def _passed(outcome: Outcome) -> list[str]:
+    return sorted(name for name, got in outcome.tests.items() if got == "passed")
+
+
+def _append(series: Series, record: dict[str, Any], verdict: Verdict, command: str) -> list[str]:
+    """Write a record as the last line of a patch's evidence, unless the same result stands there; the file, if written."""
+    patch = verdict.task.patch.id
+    path = series.root / SERIES_NAME / patch / NAME
+    if any(all(old.get(k) == record.get(k) for k in IDENTITY) for old in read_evidence(path)):
+        return []
+    whole = {
+        **record,
+        "command": f"{command} {patch}",
+        "log_sha256": verdict.after.log_sha256 if verdict.after else None,
+        "before_log_sha256": verdict.before.log_sha256 if verdict.before else None,
+        "seconds": verdict.seconds,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+    text = path.read_text("utf-8") if path.exists() else ""
+    write_atomically(path, (text + json.dumps(whole, ensure_ascii=False) + "\n").encode())
+    return [f"{SERIES_NAME}/{patch}/{NAME}"]
 
 
 def failures(outcome: Outcome) -> list[str]:
@@ -109,12 +169,17 @@ def failures(outcome: Outcome) -> list[str]:
 def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:
     """All records of some patches, each with whether it still is about the patch's bytes and tree on that base.
 
-    `current` is by the lock: the body has the recorded hash. A record of an older body stays for its history.
+    `current` is by the lock: the body has the recorded hash, and a stock base the recorded tree. A record of an older body stays for its history.
     """
     found = []
     for patch in ids:
+        steps = {lane: step for lane in series.lock.lanes if (step := series.locked(lane).get(patch))}
         for record in read_evidence(series.root / SERIES_NAME / patch / NAME):
-            step = series.locked(str(record["base"])).get(patch)
-            current = step is not None and step.sha256 == record.get("patch_sha256")
+            name = str(record["base"])
+            stock = record.get("mode") == STOCK
+            bodies = {s.sha256 for lane, s in steps.items() if stock or lane == name}
+            there = series.lock.bases.get(name)
+            tree = record["tree"] if not stock else there.tree if there else ""
+            current = record.get("patch_sha256") in bodies and record["tree"] == tree
             found.append({**record, "current": current})
     return found

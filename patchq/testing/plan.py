@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patchq.series.patch import Gate, PatchMeta
     from patchq.series.series import Series
 
-Mode = Literal["alone", "stack"]
+Mode = Literal["alone", "stack", "stock"]
 OUTERMOST = 60
 """Seconds that neighbours get beyond the patch's own time limit: they are upstream's, and are run with it."""
 
@@ -106,7 +106,7 @@ def plan_tasks(
                 f"{patch} has no body for {lane.base}.", f"The lane has: {', '.join(lane.stack.ids)}."
             )
         trees = trees_of(series, objects, lane, meta, mode)
-        tasks += _tasks(objects, meta, trees, gate, target)
+        tasks += tasks_of(objects, meta, trees, gate, target)
     return tasks
 
 
@@ -132,9 +132,10 @@ def trees_of(series: Series, objects: Objects, lane: Lane, patch: PatchMeta, mod
     return Trees(step.tree, before, without, "patch" if production else "test-only", production, neighbours)
 
 
-def _tasks(
+def tasks_of(
     objects: Objects, patch: PatchMeta, trees: Trees, gate: Gate | None, target: str | None
 ) -> list[Task]:
+    """The tasks of one patch on its trees: one a level, or that of the level that is asked for."""
     by_gate: dict[Gate, list[str]] = {}
     expected: dict[Gate, str] = {}
     for group in patch.tests:

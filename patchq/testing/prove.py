@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from patchq.testing.outcome import Outcome
     from patchq.testing.plan import Mode, Task
 
-Status = Literal["proved", "passed", "not proved", "red", "not run"]
+Status = Literal[
+    "proved", "passed", "not proved", "red", "not run", "absent", "landed", "partial", "cannot run"
+]
 SHOWN = 5
 """Names shown of a longer list."""
 
@@ -22,7 +24,7 @@ class Verdict:
 
     Attributes:
         task: what was asked.
-        status: the one word.
+        status: the one word; on a stock base, what the tests say of the feature.
         against: what speaks against the patch; empty where it is proved or passed.
         notes: what a reader should know besides.
         before: outcome without the production files.
@@ -52,7 +54,7 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether nothing speaks against it."""
-        return self.status not in {"not proved", "red"}
+        return self.status not in {"not proved", "red", "cannot run"}
 
 
 def wants_of(task: Task, *, prove: bool) -> list[Want]:

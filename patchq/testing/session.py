@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,16 @@ from patchq.testing.ledger import Ledger
 from patchq.testing.plan import Mode, Task, plan_tasks
 from patchq.testing.prove import Verdict, judge, wants_of
 from patchq.testing.runner import Workshop
-from patchq.testing.schedule import limits_for, run_wanted
+from patchq.testing.schedule import Known, limits_for, run_wanted
 from patchq.testing.seam.check import VERSION, check_seams
+from patchq.testing.stock import StockTests, judge_stock, plan_stock
 from patchq.testing.trees import Trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from patchq.engine.apply import Lane
+    from patchq.engine.forecast import Forecast
     from patchq.git.objects import Objects
     from patchq.progress import Progress
     from patchq.series.patch import Gate
@@ -34,7 +36,7 @@ class Asked:
 
     Attributes:
         ids: the patches; all where empty.
-        mode: alone, or at their places in the stack.
+        mode: alone, at their places in the stack, or their tests on the stock base.
         prove: run before and neighbours as well.
         gate: one level only.
         target: another architecture.
@@ -53,10 +55,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdicts, and the environment that they were made in; None where nothing could be run."""
+    """The verdicts, and the environment that they were made in; None where nothing could be run.
+
+    `stock` is what was put on the stock base, by patch, where that was asked for.
+    """
 
     verdicts: tuple[Verdict, ...]
     environment: Environment | None
+    stock: dict[str, StockTests] = field(default_factory=dict)
 
 
 def prove_patches(
@@ -84,6 +90,62 @@ def prove_patches(
     tasks = plan_tasks(
         series, objects, lane, asked.ids, mode=asked.mode, gate=asked.gate, target=asked.target
     )
+
+    def decide(task: Task, known: Known, ledger: Ledger) -> Verdict:
+        seam = ledger.seams(VERSION, task.trees.without, task.trees.after, partial(_seams, objects, task))
+        return judge(task, asked.mode, known, seam, prove=asked.prove)
+
+    return _run(objects, lane.stack.base_tree, tasks, asked, make_environment, progress, decide)
+
+
+def ask_stock(
+    series: Series,
+    objects: Objects,
+    forecast: Forecast,
+    base: str,
+    asked: Asked,
+    make_environment: Callable[[], Environment],
+    progress: Progress,
+) -> Answer:
+    """Run patches' tests on a stock base and say what they tell of it.
+
+    Args:
+        series: the series.
+        objects: where trees are read and made.
+        forecast: knows where each patch was made.
+        base: the base, which needs no lane.
+        asked: what to do.
+        make_environment: gives the base's environment; called once, and only if something can be run here.
+        progress: told how far it is.
+
+    Raises:
+        InputError: a patch is in no lane, or none has tests at that gate.
+        EnvironmentLacksError: the environment cannot be made.
+    """
+    chosen = [series.find(name) for name in asked.ids] or [p for p in series.patches if forecast.knows(p.id)]
+    ids = [p.id for p in series.patches if p in chosen]
+    stock = {t.patch: t for t in plan_stock(forecast, objects, base, ids, asked.gate, asked.target)}
+
+    def decide(task: Task, known: Known, _: Ledger) -> Verdict:
+        wanted = wants_of(task, prove=False)
+        outcome = known.outcomes[wanted[0]] if wanted else None
+        return judge_stock(series, stock[task.patch.id], task, outcome, cached=set(wanted) <= known.cached)
+
+    tasks = [task for tests in stock.values() for task in tests.tasks]
+    answer = _run(objects, forecast.ground(base).tree, tasks, asked, make_environment, progress, decide)
+    return replace(answer, stock=stock)
+
+
+def _run(
+    objects: Objects,
+    base_tree: str,
+    tasks: list[Task],
+    asked: Asked,
+    make_environment: Callable[[], Environment],
+    progress: Progress,
+    decide: Callable[[Task, Known, Ledger], Verdict],
+) -> Answer:
+    """Run tasks as far as this machine can, and decide each."""
     if not tasks:
         raise InputError(
             f"no patch that was asked for has tests at the gate {asked.gate}.",
@@ -104,14 +166,13 @@ def prove_patches(
     shop = Workshop(trees, environment, isolation, limits_for(asked.jobs))
     why_not = {id(t): lack(t, environment.cuda) for t in tasks}
     wanted = [w for t in tasks if not why_not[id(t)] for w in wants_of(t, prove=asked.prove)]
-    known = run_wanted(wanted, lane.stack.base_tree, shop, ledger, asked.jobs, progress)
+    known = run_wanted(wanted, base_tree, shop, ledger, asked.jobs, progress)
     verdicts = []
     for task in tasks:
         if why_not[id(task)]:
             verdicts.append(_not_run(task, asked.mode, why_not[id(task)]))
         else:
-            seam = ledger.seams(VERSION, task.trees.without, task.trees.after, partial(_seams, objects, task))
-            verdicts.append(judge(task, asked.mode, known, seam, prove=asked.prove))
+            verdicts.append(decide(task, known, ledger))
     return Answer(tuple(verdicts), environment)
 
 

@@ -67,7 +67,7 @@ def test_a_ruling_wins_while_it_holds(holds: bool) -> None:
     [
         (Counts(3, 0, 0, 0), NONE, "landed"),
         (Counts(3, 0, 1, 0), NONE, "partial"),
-        (Counts(3, 0, 1, 0), Counts(3, 2, 0, 0), "absent"),
+        (Counts(3, 0, 1, 0), Counts(3, 2, 0, 0), "cannot run"),
         (Counts(2, 1, 0, 0), Counts(1, 2, 0, 0), "partial"),
         (Counts(1, 2, 0, 0), Counts(1, 2, 0, 0), "absent"),
         (Counts(0, 3, 0, 0), NONE, "absent"),
@@ -79,6 +79,23 @@ def test_a_ruling_wins_while_it_holds(holds: bool) -> None:
 )
 def test_what_counts_say(counts: Counts, before: Counts, says: Says) -> None:
     assert judge(counts, before) == says
+
+
+@pytest.mark.parametrize(
+    ("counts", "before", "unable", "newly", "says"),
+    [
+        (Counts(0, 3, 0, 0), NONE, 3, None, "cannot run"),
+        (Counts(0, 3, 0, 0), NONE, 2, None, "absent"),
+        (Counts(2, 3, 0, 0), Counts(2, 3, 0, 0), 3, None, "cannot run"),
+        (Counts(2, 1, 0, 0), Counts(2, 1, 0, 0), 0, 1, "partial"),
+        (Counts(5, 1, 0, 0), Counts(2, 1, 0, 0), 0, 0, "absent"),
+        (Counts(2, 0, 0, 0), Counts(2, 1, 0, 0), 0, 0, "landed"),
+    ],
+)
+def test_what_could_not_run_says_nothing_and_names_count_before_numbers(
+    counts: Counts, before: Counts, unable: int, newly: int | None, says: Says
+) -> None:
+    assert judge(counts, before, unable=unable, newly=newly) == says
 
 
 def test_worse() -> None:
