@@ -15,6 +15,7 @@ from patchq.commands import (
     deps,
     doctor,
     evidence,
+    export,
     forecast,
     rebase,
     refresh,
@@ -76,6 +77,7 @@ app.command(short_help="Carry the series to another base.")(rebase.rebase)
 app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 app.command("test", short_help="Prove each patch by its own tests.")(test.run)
 app.add_typer(evidence.app, name="evidence")
+app.add_typer(export.app, name="export")
 app.command(short_help="What this machine can run, and what is missing.")(doctor.doctor)
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from patchq import cli
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.world import World
 
 WRITES = frozenset(
@@ -33,6 +35,11 @@ def killed_at(world: World, number: int, *args: str, code: int = 0) -> bool:
 
     Where it did not, it must have ended with `code`.
     """
+    return killed_in(number, lambda: cli.run(["--root", str(world.project), *args]), code)
+
+
+def killed_in(number: int, call: Callable[[], int], code: int = 0) -> bool:
+    """The same for anything that gives an exit code."""
     pid = os.fork()
     if pid == 0:
         _die_at(number)
@@ -40,7 +47,7 @@ def killed_at(world: World, number: int, *args: str, code: int = 0) -> bool:
         os.dup2(sink, 1)
         os.dup2(sink, 2)
         try:
-            os._exit(cli.run(["--root", str(world.project), *args]))
+            os._exit(call())
         finally:
             os._exit(99)
     _, status = os.waitpid(pid, 0)
