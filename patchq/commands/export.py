@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.commands.context import load
+from patchq.commands.export_pr import pr
 from patchq.commands.options import BaseName, Json, Only, Upto
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from patchq.series.series import Series
 
 app = typer.Typer(
-    help="Hand the patches on: to upstream, into an installed package, to other tools.",
+    help="Hand the patches on: branches, overlay, quilt, mailbox.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command()(pr)
 OutDirectory = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to write; empty, or written by this before.")
 ]

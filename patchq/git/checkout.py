@@ -315,3 +315,22 @@ def _user_trusts(path: Path) -> bool:
         check=False,
     )
     return bool({"*", str(path.resolve())} & set(os.fsdecode(done.stdout).split("\0")))
+
+
+def user_identity(checkout: Checkout) -> tuple[str, str] | None:
+    """The name and mail address that the user's git would put on a commit here; None where it knows none."""
+    found = []
+    for name in ("name", "email"):
+        keys = (f"author.{name}", f"user.{name}")
+        done = [
+            subprocess.run(
+                ["git", "config", "--get", key],
+                cwd=checkout.top,
+                env=_user_environment(),
+                capture_output=True,
+                check=False,
+            )
+            for key in keys
+        ]
+        found.append(next((v for d in done if (v := d.stdout.decode("utf-8", "replace").strip())), ""))
+    return (found[0], found[1]) if all(found) else None

@@ -33,3 +33,14 @@ def part_of(path: str) -> Part:
     if path.startswith(INERT):
         return "test" if path.startswith("tests/") else "inert"
     return "inert" if "/" not in path and path.endswith(".md") else "built"
+
+
+def may_matter_to_tests(path: str) -> bool:
+    """Whether a file that one tree has and another lacks could change how tests end."""
+    return path.startswith((f"{PROJECT}/", "tests/")) or path in {
+        "conftest.py",
+        "pyproject.toml",
+        "pytest.ini",
+        "setup.cfg",
+        "tox.ini",
+    }
