@@ -134,7 +134,7 @@ def _stacked(
     store = Store()
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
-        yield objects, lane, substack(objects, lane, choose(series, lane, upto, only))
+        yield objects, lane, substack(objects, lane, choose(series.on(lane.base), lane, upto, only))
 
 
 def _document(lane: Lane, stack: Stack) -> dict[str, object]:

@@ -43,6 +43,10 @@ def pr(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="EXE", help="For --prove: an interpreter that has what the base needs."),
     ] = None,
+    extensions: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="VERSION", help="For --prove: compiled CPU extensions of another release."),
+    ] = None,
     limit: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
@@ -58,7 +62,7 @@ def pr(
 ) -> None:
     """Make a branch for each patch in your clone, with its description. Nothing is pushed; the commands are printed."""
     from patchq.commands.lanes import open_lane
-    from patchq.commands.test import default_jobs, environment_maker
+    from patchq.commands.test import Wanted, default_jobs, environment_maker
     from patchq.engine.journal import working_on
     from patchq.errors import InputError
     from patchq.export.pr import Request, export_branches
@@ -66,17 +70,20 @@ def pr(
     from patchq.ui.progress import make_progress
     from patchq.upstream.store import Store
 
-    if python is not None and not prove:
-        raise InputError("--python is for --prove.", "Add --prove.")
+    if (python or extensions) and not prove:
+        raise InputError("--python and --extensions are for --prove.", "Add --prove.")
+    wanted = Wanted(None, python, extensions)
+    wanted.check()
     series = load(context)
     store = Store()
     progress = make_progress()
     with working_on(repo, "exporting to") as checkout, store.objects(checkout.object_dir) as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
-        maker = environment_maker(series, objects, lane, None, python, progress)
-        wanted = Request(tuple(ids or ()), onto, as_, tuple(assisted_by or ()), limit, out, default_jobs())
+        series = series.on(lane.base)
+        maker = environment_maker(series, objects, lane.base, lane.stack.base_tree, wanted, progress)
+        request = Request(tuple(ids or ()), onto, as_, tuple(assisted_by or ()), limit, out, default_jobs())
         done = export_branches(
-            series, checkout, objects, lane, wanted, (maker, progress) if prove else None, dry_run=dry_run
+            series, checkout, objects, lane, request, (maker, progress) if prove else None, dry_run=dry_run
         )
     if json:
         print_json(_document(done, checkout, lane.base, dry_run=dry_run))

@@ -87,12 +87,8 @@ def run(
 
     if gate is not None and gate not in GATES:
         raise InputError(f"there is no gate {gate!r}.", f"Use one of: {GATE_NAMES}.")
-    if python and (torch or extensions):
-        raise InputError(
-            f"{'--torch' if torch else '--extensions'} and --python do not go together.", "Use one of them."
-        )
-    if extensions and not re.fullmatch(r"\d+(\.\d+)+", extensions):
-        raise InputError(f"{extensions!r} is not a version such as 0.32.0.", "Name a release.")
+    wanted = Wanted(torch, python, extensions)
+    wanted.check()
     if stock and (stack or prove):
         raise InputError(
             f"--stock and {'--stack' if stack else '--prove'} do not go together: there is no patch on a stock base.",
@@ -110,7 +106,6 @@ def run(
     )
     store = Store()
     name = series.base(base)[0]
-    wanted = Wanted(torch, python, extensions)
     ask = _ask_stock if stock else _ask_lane
     with store.objects_of(series.lock.bases.values()) if stock else store.objects() as objects:
         answer, recorded = ask(series, store, objects, name, asked, wanted, make_progress(), record=record)
@@ -132,6 +127,22 @@ class Wanted:
     torch: str | None = None
     python: Path | None = None
     extensions: str | None = None
+
+    def check(self) -> None:
+        """See whether that goes together.
+
+        Raises:
+            InputError: it does not, or the release is none.
+        """
+        from patchq.errors import InputError
+
+        if self.python and (self.torch or self.extensions):
+            raise InputError(
+                f"{'--torch' if self.torch else '--extensions'} and --python do not go together.",
+                "Use one of them.",
+            )
+        if self.extensions and not re.fullmatch(r"\d+(\.\d+)+", self.extensions):
+            raise InputError(f"{self.extensions!r} is not a version such as 0.32.0.", "Name a release.")
 
 
 def _ask_lane(

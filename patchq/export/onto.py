@@ -9,7 +9,7 @@ from patchq.engine.locate import base_commit_of
 from patchq.errors import InputError, RefusedError
 from patchq.git.objects import read_commit, resolve
 from patchq.git.trees import diff_trees
-from patchq.vllm.runtime import may_matter_to_tests
+from patchq.vllm.layout import may_matter_to_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from patchq.errors import InputError, RefusedError
 from patchq.export import install
 from patchq.git.objects import EXECUTABLE, REGULAR
-from patchq.text import listed
 from patchq.vllm import PROJECT
-from patchq.vllm.runtime import part_of
+from patchq.vllm.layout import is_test
+from patchq.vllm.rules import read_text
+from patchq.vllm.touched import classify, vendored_directories
 
 if TYPE_CHECKING:
     from patchq.engine.apply import Lane
@@ -58,17 +59,20 @@ def make_overlay(objects: Objects, lane: Lane, base: Base, stack: Stack, *, test
     changes = {
         path: entry for path, entry in stack.changes.items() if entry != objects.lookup(stack.base_tree, path)
     }
-    parts = {path: part_of(path) for path in changes}
-    built = sorted(path for path, part in parts.items() if part == "built")
+    vendored = vendored_directories(read_text(objects, stack.base_tree, "setup.py") or "")
+    touched = [
+        classify(path, vendored, lambda p: objects.lookup(stack.base_tree, p) is not None) for path in changes
+    ]
+    built = [t for t in touched if t.kind not in {"python", "nothing"}]
     if built:
         raise RefusedError(
-            f"{listed(built)} takes effect in a build only, and an overlay replaces files of an installed package.",
+            f"{built[0].path}: {built[0].why}; an overlay replaces files of an installed package and builds nothing.",
             "Leave that patch out (--only, --upto), or build the checkout: patchq build.",
-            files=tuple(built),
+            files=tuple(t.path for t in built),
         )
     files: dict[str, bytes] = {}
     records = []
-    for path in sorted(p for p, part in parts.items() if part == "runtime"):
+    for path in sorted(t.path for t in touched if t.kind == "python"):
         old, new = objects.lookup(stack.base_tree, path), changes[path]
         before, after = _content(objects, path, old), _content(objects, path, new)
         if before == after:
@@ -87,7 +91,7 @@ def make_overlay(objects: Objects, lane: Lane, base: Base, stack: Stack, *, test
         raise InputError(
             "these patches change no file of an installed package.", "Name others with --only or --upto."
         )
-    beside = {p: _content(objects, p, changes[p]) for p, part in parts.items() if part == "test" and tests}
+    beside = {p: _content(objects, p, changes[p]) for p in changes if tests and is_test(p)}
     files |= {path: data for path, data in beside.items() if data is not None}
     hashes = {body.id: body.sha256 for body in lane.bodies}
     manifest = {

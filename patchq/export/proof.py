@@ -131,7 +131,7 @@ def proofs_of(answer: Answer, base: str) -> dict[str, Proof]:
                 asdict(v.before.counts) if v.before else None,
                 tuple(failures(v.before)) if v.before else (),
                 v.same,
-                f"patchq test --base {base} --alone --prove {patch}",
+                f"patchq export pr --base {base} --prove {patch}",
             )
             for v in own
             if v.after is not None

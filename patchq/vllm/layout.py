@@ -19,3 +19,14 @@ def is_test(path: str) -> bool:
 def release_of(name: str, base: Base) -> str:
     """The version of vLLM that a base is the release of; empty where its name and source do not say."""
     return base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
+
+
+def may_matter_to_tests(path: str) -> bool:
+    """Whether a file that one tree has and another lacks could change how tests end."""
+    return path.startswith(("vllm/", TESTS)) or path in {
+        "conftest.py",
+        "pyproject.toml",
+        "pytest.ini",
+        "setup.cfg",
+        "tox.ini",
+    }
