@@ -25,13 +25,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.command()(pr)
+app.command(short_help="Make a branch for each patch in your clone.")(pr)
 OutDirectory = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to write; empty, or written by this before.")
 ]
 
 
-@app.command()
+@app.command(short_help="Write the changed files alone, with an install.py.")
 def overlay(
     context: typer.Context,
     out: OutDirectory,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchq.cache import write_atomically
@@ -194,8 +194,7 @@ def _run(series: Series, objects: Objects, branch: Branch, jobs: int, prover: Pr
     answer = prove_patches(
         series, objects, branch.lane, Asked(branch.ids, prove=True, jobs=jobs), make, progress
     )
-    proof = proofs_of(answer, branch.lane.base)[branch.patch.id]
-    return replace(proof, tree=branch.tree)
+    return proofs_of(answer, branch.lane.base)[branch.patch.id]
 
 
 def _write_bodies(directory: Path, texts: dict[Path, str]) -> None:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import importlib.util
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.killing import killed_in
 from tests.support.world import World
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).parents[2]
 
 STOCK = {
     "vllm/__init__.py": b"",
@@ -325,3 +327,50 @@ def test_killed_at_every_write(fast: World, monkeypatch: pytest.MonkeyPatch) -> 
         assert run("--undo") == 0
         assert files(top) == before
     assert points > 20
+
+
+def test_two_at_once(fast: World) -> None:
+    overlay, top = export(fast), site(fast)
+    before = files(top)
+    held = os.open(top / "vllm", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        done = script(overlay, "--into", str(top))
+    finally:
+        os.close(held)
+    assert (done.returncode, files(top)) == (3, before)
+    assert done.stderr == f"{top}: another install.py is at work here\n"
+    assert script(overlay, "--into", str(top)).returncode == 0
+
+
+def build(overlay: Path, top: Path, image: str) -> int:
+    """Do what ci/Containerfile says, with a directory for /opt/patchq and a shell for the build; give its exit code."""
+    opt = overlay.parent / "opt"
+    text = (ROOT / "ci" / "Containerfile").read_text().replace("\\\n", "").replace("/opt/patchq", str(opt))
+    for line in text.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "COPY":
+            assert rest == f"overlay {opt}"
+            shutil.copytree(overlay, opt, dirs_exist_ok=True)
+        elif word == "RUN":
+            env = {"PATH": os.environ["PATH"], "IMAGE": image, "PYTHONPATH": str(top)}
+            done = subprocess.run(["sh", "-c", rest], env=env, capture_output=True, check=False)
+            if done.returncode:
+                return done.returncode
+        else:
+            assert word in {"", "#", "ARG", "FROM"}
+    return 0
+
+
+def test_the_image_recipe_fails_closed(fast: World) -> None:
+    overlay, top = export(fast), site(fast)
+    pinned = f"docker.io/vllm/vllm-openai@sha256:{'0a' * 32}"
+    before = files(top)
+    for image in ("", "vllm/vllm-openai:v9.1", pinned[:-1], f"{pinned}0"):
+        assert build(overlay, top, image) == 1, image
+    (top / "vllm/engine.py").write_bytes(b"other\n")
+    assert build(overlay, top, pinned) == 1
+    (top / "vllm/engine.py").write_bytes(STOCK["vllm/engine.py"])
+    assert package(top) == {n: f[0] for n, f in before.items() if n.startswith("vllm/")}
+    assert build(overlay, top, pinned) == 0
+    assert package(top) == AFTER
