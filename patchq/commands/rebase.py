@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from patchq.engine.rebase import Pass
     from patchq.engine.rebasing import Journal
 
+SHOWN = 8
+"""Lines that are printed of a file's changed edits; --json has all."""
+
 
 def rebase(
     context: typer.Context,
@@ -23,6 +26,10 @@ def rebase(
     go_on: Annotated[bool, typer.Option("--continue", help="The conflict is resolved; go on.")] = False,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the patch that waits out of the lane.")] = False,
     abort: Annotated[bool, typer.Option("--abort", help="Give up; the project stays as it was.")] = False,
+    again: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="ID", help="Ask again about a patch that was skipped; may be repeated."),
+    ] = None,
     status: Annotated[bool, typer.Option("--status", help="How far it is, and what waits.")] = False,
     json: Json = False,
 ) -> None:
@@ -42,12 +49,15 @@ def rebase(
             "name one of --onto BASE, --continue, --skip, --abort and --status.",
             "Begin with patchq rebase --onto BASE.",
         )
+    if again and onto is None:
+        raise InputError("--again goes with --onto BASE.", "Name the base that the patch was skipped on.")
     series = load(context)
+    asked = tuple(series.find(name).id for name in again or ())
     with rebasing.rebasing(series.root) as journal:
         if status and journal.read() is None:
             _say_none(json=json)
             return
-        state = rebasing.begun(journal, series.base(onto)[0] if onto else None)
+        state = rebasing.begun(journal, series.base(onto)[0] if onto else None, asked)
         if abort:
             rebasing.abort(journal, state)
             _say_aborted(state.onto, json=json)
@@ -101,6 +111,14 @@ def _print(document: dict[str, Any], done: Pass, journal: Journal, *, finished: 
         for o in done.outcomes
     ]
     print_table(["patch", "verdict", "lane", "difference, or why it left"], rows)
+    for outcome in done.outcomes:
+        for edits in outcome.difference.edits if outcome.difference else ():
+            print_line(f"{outcome.id}: {edits.file}: edits that are others than in {outcome.move.lane}:")
+            for mark, lines in (("was", edits.before), ("is ", edits.after)):
+                for line in lines[:SHOWN]:
+                    print_line(f"  {mark}  {line}")
+                if len(lines) > SHOWN:
+                    print_line(f"  {mark}  … and {len(lines) - SHOWN} lines more")
     carried = len(done.bodies)
     if done.pending is None:
         what = "is written" if finished else "can be written: patchq rebase --continue"

@@ -14,6 +14,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Edits:
+    """The edits of one file that are others than they were, each line with the sign that a patch gives it.
+
+    Attributes:
+        file: its new path.
+        before: edits that the patch no longer makes in that form.
+        after: edits that it makes instead, or besides.
+    """
+
+    file: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Difference:
     """How a patch differs from what it was, by its files' new paths.
 
@@ -25,6 +40,7 @@ class Difference:
         added: files that it did not touch.
         moved: files that have another path, old and new.
         message: whether title, text, author or date are others.
+        edits: what became of its edits, file by file, where the content changed.
     """
 
     content: tuple[str, ...] = ()
@@ -34,6 +50,7 @@ class Difference:
     added: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     message: bool = False
+    edits: tuple[Edits, ...] = ()
 
     @property
     def words(self) -> str:
@@ -68,6 +85,7 @@ def compare(old: MailPatch, new: MailPatch, moved: Mapping[str, Sequence[str]]) 
     found: dict[str, list[str]] = {"content": [], "context": [], "position": []}
     seen: set[str] = set()
     dropped = []
+    edits = []
     for path, change in sorted(before.items()):
         targets = [t for t in moved.get(path, (path,)) if t in after]
         seen.update(targets)
@@ -77,6 +95,8 @@ def compare(old: MailPatch, new: MailPatch, moved: Mapping[str, Sequence[str]]) 
         kind = _compare_file(change, [after[t] for t in targets])
         if kind:
             found[kind] += targets
+        if kind == "content":
+            edits.append(_edits_of(targets[0], change.hunks, [h for t in targets for h in after[t].hunks]))
     return Difference(
         content=tuple(found["content"]),
         context=tuple(found["context"]),
@@ -85,6 +105,7 @@ def compare(old: MailPatch, new: MailPatch, moved: Mapping[str, Sequence[str]]) 
         added=tuple(sorted(set(after) - seen)),
         moved=tuple((o, n) for o in sorted(moved) for n in moved[o] if n in after and n != o),
         message=(old.author, old.message) != (new.author, new.message),
+        edits=tuple(edits),
     )
 
 
@@ -110,6 +131,21 @@ def _edits(hunks: Iterable[Hunk]) -> list[tuple[tuple[bytes, ...], tuple[bytes, 
             if tag != "equal"
         ]
     return found
+
+
+def _edits_of(file: str, old: Iterable[Hunk], new: Iterable[Hunk]) -> Edits:
+    """The edits that only one of two versions of a file's change has."""
+    before, after = _edits(old), _edits(new)
+
+    def lines(edits: list[tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> tuple[str, ...]:
+        rows = [
+            (sign, line) for out, into in edits for sign, part in (("-", out), ("+", into)) for line in part
+        ]
+        return tuple(sign + line.rstrip(b"\r\n").decode("utf-8", "backslashreplace") for sign, line in rows)
+
+    return Edits(
+        file, lines([e for e in before if e not in after]), lines([e for e in after if e not in before])
+    )
 
 
 def _context(hunk: Hunk) -> tuple[bytes, ...]:

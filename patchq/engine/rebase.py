@@ -22,7 +22,7 @@ from patchq.series.rulings import read_rulings
 from patchq.series.series import Body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from patchq.engine.forecast import Forecast
     from patchq.engine.ground import Attempt
@@ -114,26 +114,42 @@ class Pass:
 
 
 def run_pass(
-    series: Series, forecast: Forecast, objects: Objects, base: str, decisions: Mapping[str, Decision]
+    series: Series,
+    forecast: Forecast,
+    objects: Objects,
+    base: str,
+    decisions: Mapping[str, Decision],
+    again: Collection[str] = (),
 ) -> Pass:
     """Move every patch to a base, or as far as it goes without a person.
 
     Objects that the new bodies are made of are written to the repository of `objects`.
 
+    Args:
+        series: the patches.
+        forecast: what is known of them on the base.
+        objects: where trees are read and made.
+        base: the base.
+        decisions: what a person decided, by patch.
+        again: patches that were skipped before and are to be asked about again.
+
     Raises:
         PatchqError: a lane does not build, or a record beside a patch is damaged.
     """
-    return _Runner(series, forecast, objects, base).run(decisions)
+    return _Runner(series, forecast, objects, base, again).run(decisions)
 
 
 class _Runner:
-    def __init__(self, series: Series, forecast: Forecast, objects: Objects, base: str) -> None:
+    def __init__(
+        self, series: Series, forecast: Forecast, objects: Objects, base: str, again: Collection[str]
+    ) -> None:
         self.series = series
         self.forecast = forecast
         self.objects = objects
         self.base = base
         self.ground = forecast.ground(base)
         self.there = series.locked(base)
+        self.again = again
 
     def run(self, decisions: Mapping[str, Decision]) -> Pass:
         tree, head = self.ground.tree, self.ground.commit
@@ -162,7 +178,13 @@ class _Runner:
         ruling = read_rulings(self.series.root, patch).for_base(self.base)
         if ruling is not None and ruling.verdict in LEAVES and ruling.holds(source.sha256, self.ground.tree):
             return self._left(patch, tree, source, ruling.verdict, f"ruled by a person: {ruling.because}")
-        kept = self._kept(patch, tree, source, known)
+        asks = known is None or patch in self.again
+        if known is not None and not asks and known.still_skips(source.sha256, self.ground.tree):
+            return Outcome(patch, known, tree, tree)
+        heard = self.forecast.behaviour(patch, self.base)
+        landed = heard is not None and heard.says == "landed" and not heard.tests_only
+        ruled = ruling is not None and ruling.holds(source.sha256, self.ground.tree)
+        kept = self._kept(patch, tree, source, known) if ruled or not landed else None
         if kept is not None:
             return kept
         attempt = self.forecast.try_on(patch, self.base, tree)
@@ -178,7 +200,12 @@ class _Runner:
         attempt = self.forecast.try_on(patch, self.base, tree)
         verdict = self.forecast.judge(patch, self.base, attempt.text).verdict
         if decision.kind == "skipped":
-            return self._left(patch, tree, source, verdict, f"skipped by a person: {attempt.text.detail}")
+            again = f"patchq rebase --onto {self.base} --again {patch}"
+            holds = f"it stays out until the patch or {self.base} changes; to be asked again: {again}"
+            left = self._left(
+                patch, tree, source, verdict, f"skipped by a person: {attempt.text.detail}; {holds}"
+            )
+            return replace(left, move=replace(left.move, skipped=True))
         if decision.tree == tree:
             reason = "nothing was left of it once its conflicts were resolved"
             return self._left(patch, tree, source, "landed", reason)

@@ -36,12 +36,14 @@ class State:
         decisions: what a person decided, by patch.
         stopped: the patch that waits and the tree it is to go on; empty where none waits.
         writing: whether all is decided and the lane is being written.
+        again: patches that were skipped before and are asked about again.
     """
 
     onto: str
     decisions: dict[str, Decision] = field(default_factory=dict)
     stopped: tuple[str, ...] = ()
     writing: bool = False
+    again: tuple[str, ...] = ()
 
 
 class Journal:
@@ -71,7 +73,8 @@ class Journal:
         try:
             data = json.loads(self._file.read_bytes())
             decisions = {patch: Decision(**value) for patch, value in data["decisions"].items()}
-            return State(str(data["onto"]), decisions, tuple(data["stopped"]), bool(data["writing"]))
+            stopped, again = tuple(data["stopped"]), tuple(data.get("again", ()))
+            return State(str(data["onto"]), decisions, stopped, bool(data["writing"]), again)
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -101,8 +104,13 @@ def rebasing(root: Path) -> Iterator[Journal]:
         yield Journal(root)
 
 
-def begun(journal: Journal, onto: str | None) -> State:
+def begun(journal: Journal, onto: str | None, again: tuple[str, ...] = ()) -> State:
     """The rebase that is under way; a new one where a base is named and none is.
+
+    Args:
+        journal: where it is written down.
+        onto: the base that is named.
+        again: patches that are to be asked about again though a person skipped them before.
 
     Raises:
         InputError: none is under way and no base is named.
@@ -112,17 +120,18 @@ def begun(journal: Journal, onto: str | None) -> State:
     if state is None:
         if onto is None:
             raise InputError("no rebase is under way.", "Begin one: patchq rebase --onto BASE.")
-        return State(onto)
+        return State(onto, again=again)
     if onto is not None and onto != state.onto:
         raise RefusedError(
             f"a rebase onto {state.onto} is under way.", "Finish it with --continue, or drop it with --abort."
         )
+    state.again = tuple(dict.fromkeys((*state.again, *again)))
     return state
 
 
 def look(series: Series, forecast: Forecast, objects: Objects, state: State) -> Pass:
     """How far a rebase is; nothing of the project is written."""
-    return run_pass(series, forecast, objects, state.onto, state.decisions)
+    return run_pass(series, forecast, objects, state.onto, state.decisions, state.again)
 
 
 def advance(series: Series, forecast: Forecast, objects: Objects, journal: Journal, state: State) -> Pass:

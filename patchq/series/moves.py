@@ -30,6 +30,7 @@ class Move:
         lane: the lane it came from.
         source_sha256: the hash of the body it came with.
         base_tree: the base's tree.
+        skipped: whether a person left it out.
     """
 
     base: str
@@ -39,12 +40,17 @@ class Move:
     lane: str
     source_sha256: str
     base_tree: str
+    skipped: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[0-9a-f]{64}", self.source_sha256):
             raise ValueError(f"source_sha256 {self.source_sha256!r} is not 64 hexadecimal digits")
         if not re.fullmatch(r"[0-9a-f]{40}", self.base_tree):
             raise ValueError(f"base_tree {self.base_tree!r} is not 40 hexadecimal digits")
+
+    def still_skips(self, source_sha256: str, base_tree: str) -> bool:
+        """Whether a person left out these very bytes on this very tree; else it is to be asked again."""
+        return self.skipped and (self.source_sha256, self.base_tree) == (source_sha256, base_tree)
 
 
 @dataclass(frozen=True)
@@ -82,5 +88,9 @@ def record_move(root: Path, patch: str, move: Move) -> None:
     if move in known:
         return
     kept = [m for m in known if m.base != move.base]
-    text = dump_yaml({"moves": [asdict(m) for m in (*kept, move)]}, HEADER)
+    rows = [asdict(m) for m in (*kept, move)]
+    for row in rows:
+        if not row["skipped"]:
+            del row["skipped"]
+    text = dump_yaml({"moves": rows}, HEADER)
     write_atomically(root / SERIES_NAME / patch / NAME, text.encode())

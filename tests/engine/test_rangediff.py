@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchq.engine.rangediff import Difference, compare
+from patchq.engine.rangediff import Difference, Edits, compare
 from patchq.git.diff import parse_diff
 from patchq.git.mail import MailPatch
 from patchq.git.objects import Identity
@@ -26,8 +26,14 @@ OLD = patch("@@ -1,3 +1,4 @@\n one\n+new\n two\n three\n")
         ("@@ -1,3 +1,4 @@\n one\n+new\n two\n three\n", Difference()),
         ("@@ -9,3 +9,4 @@\n one\n+new\n two\n three\n", Difference(position=("a.py",))),
         ("@@ -1,3 +1,4 @@\n one\n+new\n two\n 3\n", Difference(context=("a.py",))),
-        ("@@ -1,3 +1,4 @@\n one\n+NEW\n two\n three\n", Difference(content=("a.py",))),
-        ("@@ -1,3 +1,3 @@\n one\n+new\n-two\n three\n", Difference(content=("a.py",))),
+        (
+            "@@ -1,3 +1,4 @@\n one\n+NEW\n two\n three\n",
+            Difference(content=("a.py",), edits=(Edits("a.py", ("+new",), ("+NEW",)),)),
+        ),
+        (
+            "@@ -1,3 +1,3 @@\n one\n+new\n-two\n three\n",
+            Difference(content=("a.py",), edits=(Edits("a.py", ("+new",), ("-two", "+new")),)),
+        ),
     ],
 )
 def test_kinds(body: str, expected: Difference) -> None:

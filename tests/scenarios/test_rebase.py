@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import yaml
 
 from patchq.series.series import load_series
-from tests.support.upstreams import ENGINE, GUARD, SOURCES, release, replaced, tree_id
+from tests.support.upstreams import ENGINE, GUARD, SOURCES, lane_tree, release, replaced, tree_id
 from tests.support.world import World, contents, snapshot
 
 CORE = "pkg/core.py"
@@ -40,24 +39,6 @@ def three(tmp_path: Path) -> World:
 
 def verdicts(document: Any) -> dict[str, str]:
     return {p["id"]: p["verdict"] for p in document["patches"]}
-
-
-def lane_tree(world: World, base: str) -> str:
-    """The tree of a lane, as `git am` alone makes it from the bodies; it must be the locked one."""
-    series = load_series(world.project)
-    steps = series.lock.lanes[base]
-    top = world.top / "am"
-    subprocess.run(["rm", "-rf", str(top)], check=True)
-    subprocess.run(["cp", "-r", str(world.top / base), str(top)], check=True)
-    world.git("init", "-q", cwd=top)
-    world.git("add", "-A", "-f", cwd=top)
-    world.git("commit", "-q", "-m", base, cwd=top)
-    bodies = [str(series.body_path(step.id, base)) for step in steps]
-    if bodies:
-        world.git("am", "-q", "--keep-non-patch", "--keep-cr", *bodies, cwd=top)
-    tree = world.git("rev-parse", "HEAD^{tree}", cwd=top)
-    assert not steps or steps[-1].tree == tree
-    return tree
 
 
 def old_lane(world: World) -> dict[str, bytes]:
@@ -264,6 +245,54 @@ def test_skip_leaves_it_out(three: World) -> None:
     tree = tree_id(three, {**expected, "pkg/model.py": MODEL, "tests/test_it.py": TESTS})
     assert lane_tree(three, "v2") == tree
     assert three.patchq("rebase", "--skip").code == 2
+
+
+def test_a_skip_holds_until_the_patch_changes_or_a_person_wants_to_be_asked(three: World) -> None:
+    conflicting(three)
+    stop(three)
+    skipped = three.ok("rebase", "--skip")
+    before = snapshot(three.project)
+    again = three.ok("rebase", "--onto", "v2")
+    assert again == skipped
+    assert snapshot(three.project) == before
+    assert "patchq rebase --onto v2 --again 0002-tail" in again["patches"][1]["reason"]
+    asked = three.patchq("rebase", "--onto", "v2", "--again", "2", "--json")
+    assert (asked.code, asked.json["pending"]["id"]) == (1, "0002-tail")
+    assert three.ok("rebase", "--status")["pending"]["id"] == "0002-tail"
+    resolve(Path(asked.json["pending"]["work"]))
+    assert [p["carried"] for p in three.ok("rebase", "--continue")["patches"]] == [True, True, True]
+    assert "skipped" not in (three.project / "series/0002-tail/moves.yaml").read_text()
+    assert three.patchq("rebase", "--status", "--again", "2").code == 2
+
+
+def test_a_skipped_patch_that_changed_is_asked_about_again(three: World) -> None:
+    conflicting(three)
+    stop(three)
+    three.ok("rebase", "--skip")
+    author = three.top / "author"
+    three.git("reset", "-q", "--hard", "HEAD~2", cwd=author)
+    three.commit(author, "[Test] tail", {CORE: BOTH.replace(b"value - 2", b"value - 3")})
+    three.commit(author, "[Test] apart", {"pkg/model.py": MODEL, "tests/test_it.py": TESTS})
+    assert three.patchq("refresh", str(author)).code == 0
+    result = three.patchq("rebase", "--onto", "v2", "--json")
+    assert (result.code, result.json["pending"]["id"]) == (1, "0002-tail")
+
+
+def test_the_author_survives_a_conflict(three: World) -> None:
+    author = three.top / "author"
+    three.git("reset", "-q", "--hard", "HEAD~2", cwd=author)
+    (author / CORE).write_bytes(BOTH)
+    env = {"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@b.c", "GIT_AUTHOR_DATE": AUTHORS[1]}
+    three.git("commit", "-qam", "[Test] tail", "-m", "Why: it is so.", cwd=author, **env)
+    three.commit(author, "[Test] apart", {"pkg/model.py": MODEL, "tests/test_it.py": TESTS})
+    assert three.patchq("refresh", str(author)).code == 0
+    conflicting(three)
+    resolve(stop(three))
+    three.ok("rebase", "--continue")
+    made = three.top / "made"
+    three.ok("apply", "--create", str(made), "--base", "v2")
+    said = three.git("log", "-1", "--format=%an <%ae> %aI %s %b", "HEAD~1", cwd=made)
+    assert said.strip() == "Ann <ann@b.c> 2026-03-04T05:06:07+02:00 [Test] tail Why: it is so."
 
 
 def test_abort_leaves_everything_as_it_was(three: World) -> None:

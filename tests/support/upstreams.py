@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
+from patchq.series.series import load_series
 from tests.support.world import UPSTREAM
 
 if TYPE_CHECKING:
@@ -82,3 +84,21 @@ def tree_id(world: World, files: dict[str, bytes]) -> str:
     world.git("init", "-q", cwd=top)
     world.git("add", "-A", "-f", cwd=top)
     return world.git("write-tree", cwd=top)
+
+
+def lane_tree(world: World, base: str) -> str:
+    """The tree of a lane, as `git am` alone makes it from the bodies; it must be the locked one."""
+    series = load_series(world.project)
+    steps = series.lock.lanes[base]
+    top = world.top / "am"
+    subprocess.run(["rm", "-rf", str(top)], check=True)
+    subprocess.run(["cp", "-r", str(world.top / base), str(top)], check=True)
+    world.git("init", "-q", cwd=top)
+    world.git("add", "-A", "-f", cwd=top)
+    world.git("commit", "-q", "-m", base, cwd=top)
+    bodies = [str(series.body_path(step.id, base)) for step in steps]
+    if bodies:
+        world.git("am", "-q", "--keep-non-patch", "--keep-cr", *bodies, cwd=top)
+    tree = world.git("rev-parse", "HEAD^{tree}", cwd=top)
+    assert not steps or steps[-1].tree == tree
+    return tree
