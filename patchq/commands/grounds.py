@@ -51,8 +51,9 @@ def open_forecast(
     if not series.lock.lanes:
         raise InputError("the series has no lane yet.", "Make one with patchq refresh.")
     grounds = []
+    here = store.commits(series.lock.bases, objects)
     for name, base in series.lock.bases.items():
-        commit = store.commit(name, base)
+        commit = here.get(name)
         if commit is None and (name in bases or name in series.lock.lanes):
             commit = fetch_base(name, base, make_progress())
         if commit is not None:

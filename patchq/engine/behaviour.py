@@ -11,12 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from patchq.series.evidence import NAME, read_evidence
-from patchq.series.series import SERIES_NAME
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Says = Literal["absent", "landed", "partial", "cannot run"]
 STOCK = "stock"
@@ -73,22 +69,17 @@ class Origin:
     sha256: str
 
 
-def read_behaviour(
-    root: Path, patch: str, bodies: Sequence[str], origin: Origin, base_tree: str
+def find_behaviour(
+    records: Sequence[dict[str, Any]], bodies: Sequence[str], origin: Origin, base_tree: str
 ) -> Behaviour | None:
     """The newest results of a patch's tests on a stock base, or None where they were not run there.
 
     Args:
-        root: the project.
-        patch: the patch.
+        records: the patch's evidence, oldest first.
         bodies: hashes of the bodies whose tests count, the ones that count most first.
         origin: where the patch comes to that base from; its proof there is what is compared with.
         base_tree: the stock base's tree.
-
-    Raises:
-        InputError: evidence.jsonl is not what it should be, at file:line.
     """
-    records = read_evidence(root / SERIES_NAME / patch / NAME)
     stock = [r for r in records if r.get("mode") == STOCK and r.get("tree") == base_tree]
     for sha256 in bodies:
         newest = {str(r.get("gate")): r for r in stock if r.get("patch_sha256") == sha256}
@@ -98,9 +89,8 @@ def read_behaviour(
     return None
 
 
-def has_stale(root: Path, patch: str, base: str) -> bool:
+def was_heard(records: Iterable[dict[str, Any]], base: str) -> bool:
     """Whether a patch's tests were ever run on a stock base of that name."""
-    records = read_evidence(root / SERIES_NAME / patch / NAME)
     return any(r.get("mode") == STOCK and r.get("base") == base for r in records)
 
 

@@ -45,7 +45,7 @@ class Cells:
 
     def put(self, facts: list[Any], kind: str, data: dict[str, Any]) -> None:
         """Keep a document."""
-        write_atomically(self._file(facts, kind), json.dumps(data).encode())
+        write_atomically(self._file(facts, kind), json.dumps(data).encode(), lasting=False)
 
     def _file(self, facts: list[Any], kind: str) -> Path:
         key = hashlib.sha256(json.dumps([fingerprint(), *facts]).encode()).hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import scratch_dir
-from patchq.engine.behaviour import Behaviour, Origin, has_stale, read_behaviour
+from patchq.engine.behaviour import Behaviour, Origin, find_behaviour, was_heard
 from patchq.engine.cells import Cells
 from patchq.engine.ground import Attempt, Ground
 from patchq.engine.history import Course, State, after_home, first_parents, follow, is_same_patch, touching
@@ -18,7 +18,9 @@ from patchq.engine.targets import Targets
 from patchq.engine.verdict import LEAVES, Cell, Text, decide, judge_text
 from patchq.errors import InputError
 from patchq.git.objects import read_commit
+from patchq.series.evidence import NAME, read_evidence
 from patchq.series.rulings import read_rulings
+from patchq.series.series import SERIES_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +47,7 @@ class Forecast:
         self._order = [ground.name for ground in grounds]
         self._here: dict[str, Series] = {}
         self._lanes: dict[str, tuple[Body, ...]] = {}
+        self._records: dict[str, list[dict[str, Any]]] = {}
         self._chains: dict[str, list[tuple[str, Commit]]] = {}
         self._visited: dict[str, str] = {}
         self._homes: dict[tuple[str, str], Home] = {}
@@ -109,7 +112,7 @@ class Forecast:
             earlier=f"commit {passed['commit'][:12]}" if passed else self._earlier(patch, home, base),
             commits=course,
         )
-        if cell.behaviour is None and has_stale(self._series.root, patch, base):
+        if cell.behaviour is None and was_heard(self._evidence(patch), base):
             again = (
                 f"its tests were run on another {base} or are others now: patchq test --stock --base {base}"
             )
@@ -126,7 +129,12 @@ class Forecast:
         step = self._series.locked(base).get(patch)
         bodies = (step.sha256, sha256) if step is not None else (sha256,)
         origin = Origin(self.home_of(patch, base), sha256)
-        return read_behaviour(self._series.root, patch, bodies, origin, tree)
+        return find_behaviour(self._evidence(patch), bodies, origin, tree)
+
+    def _evidence(self, patch: str) -> list[dict[str, Any]]:
+        if patch not in self._records:
+            self._records[patch] = read_evidence(self._series.root / SERIES_NAME / patch / NAME)
+        return self._records[patch]
 
     def told_at(self, patch: str, base: str) -> str:
         """The lane whose tests tell of a patch on a base: the base's own where it has the patch, else its home."""

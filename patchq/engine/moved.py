@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from patchq.git.blocks import Text, names_in
+from patchq.git.blocks import Text
 from patchq.git.objects import DIRECTORY, SUBMODULE
 from patchq.git.trees import diff_trees
 
@@ -98,7 +98,7 @@ def assign(blocks: Iterable[Block], candidates: dict[str, Text]) -> dict[str, li
     A block goes where its lines still stand between their neighbours, else where the definition around it is, else to
     the first candidate.
     """
-    names = {path: names_in(text.lines) for path, text in candidates.items()}
+    names = {path: text.names for path, text in candidates.items()}
     found: dict[str, list[Block]] = {}
     for block in blocks:
         surrounded = (*block.lead, *block.old, *block.trail)

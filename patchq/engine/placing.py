@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.moved import assign
-from patchq.git.blocks import Block, Text, names_in, telling, with_blocks
+from patchq.git.blocks import Block, Text, telling, with_blocks
 from patchq.git.merge import merge_file
 from patchq.git.objects import EXECUTABLE, REGULAR, Entry
 from patchq.git.pick import HunkRefusedError, Offset, pick
@@ -141,7 +141,7 @@ def strayed(block: Block, before: Text, after: Text) -> bytes:
     scopes = after.scopes(block.new)
     if not scopes or any(found[-1:] == block.scope[-1:] for found in scopes):
         return b""
-    known = names_in(before.lines)
+    known = before.names
     stray = next((found[-1] if found else b"the top of the file" for found in scopes), b"")
     return stray if stray in known or stray == b"the top of the file" else b""
 
@@ -243,7 +243,7 @@ class _Merge:
             self.changes[path] = Entry(mode, self.objects.put("blob", merged.data))
             self.merged.append(path)
             return
-        names = names_in(here.lines)
+        names = here.names
         gone = [b for b in bad if b.scope and b.scope[-1] not in names]
         hunks = tuple(sorted({b.hunk for b in bad}))
         if gone and len(gone) == len(bad):

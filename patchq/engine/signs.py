@@ -118,8 +118,8 @@ def _whole(objects: Objects, tree: str, file: FileAtHome, targets: Targets) -> t
 
 
 def _most(objects: Objects, ours: Entry, theirs: Entry) -> bool:
-    wanted = set(telling(Text.of(objects.blob(ours.oid)).lines))
-    have = set(telling(Text.of(objects.blob(theirs.oid)).lines))
+    wanted = Text.of(objects.blob(ours.oid)).tells
+    have = Text.of(objects.blob(theirs.oid)).tells
     return len(wanted & have) >= MOST * len(wanted) if wanted else False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patchq.engine.moved import TAKEN, Movements
-from patchq.git.blocks import Text, telling
+from patchq.git.blocks import Text
 from patchq.git.objects import EXECUTABLE, REGULAR
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Targets:
     def _hollow(self, file: FileAtHome, entry: Entry) -> bool:
         key = (file.before.oid if file.before else "", entry.oid)
         if key not in self._hollows:
-            wanted = set(telling(file.text.lines))
-            have = set(telling(self.lines(entry).lines))
+            wanted = file.text.tells
+            have = self.lines(entry).tells
             self._hollows[key] = bool(wanted) and len(wanted & have) < TAKEN * len(wanted)
         return self._hollows[key]

@@ -7,6 +7,7 @@ the same lines in another function are not taken for it.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -142,23 +143,31 @@ def name_of(line: bytes) -> bytes:
     return b""
 
 
-def names_in(lines: Iterable[bytes]) -> set[bytes]:
-    """Everything that a file's lines define."""
-    return {name for line in lines if (name := name_of(line))}
-
-
 @dataclass(frozen=True)
 class Text:
     """A file's lines, with and without their indentation."""
 
     lines: tuple[bytes, ...]
-    bare: tuple[bytes, ...]
 
     @staticmethod
     def of(data: bytes) -> Text:
         """The lines of a file."""
-        lines = tuple(split_lines(data))
-        return Text(lines, tuple(line.strip() for line in lines))
+        return Text(tuple(split_lines(data)))
+
+    @functools.cached_property
+    def bare(self) -> tuple[bytes, ...]:
+        """The lines without their indentation."""
+        return tuple(line.strip() for line in self.lines)
+
+    @functools.cached_property
+    def names(self) -> frozenset[bytes]:
+        """Everything that the lines define."""
+        return frozenset(name for line in self.lines if (name := name_of(line)))
+
+    @functools.cached_property
+    def tells(self) -> frozenset[bytes]:
+        """The different lines that say something."""
+        return frozenset(line for line in self.bare if _TELLING.search(line))
 
     def places(self, wanted: Sequence[bytes]) -> list[int]:
         """The indexes at which lines stand in this order and unbroken, indentation aside."""

@@ -167,12 +167,16 @@ class Objects:
         Raises:
             KeyError: there is no tree of that id.
         """
+        return dict(self._tree(oid))
+
+    def _tree(self, oid: str) -> dict[bytes, Entry]:
+        """The entries of a tree, as they are kept: not to be changed."""
         if oid not in self._trees:
             kind, data = self.get(oid)
             if kind != "tree":
                 raise KeyError(oid)
             self._trees[oid] = parse_tree(data)
-        return dict(self._trees[oid])
+        return self._trees[oid]
 
     def put(self, kind: str, data: bytes) -> str:
         """Make an object in memory and give its id."""
@@ -186,7 +190,7 @@ class Objects:
         for part in os.fsencode(path).split(b"/"):
             if entry.mode != DIRECTORY:
                 return None
-            found = self.tree(entry.oid).get(part)
+            found = self._tree(entry.oid).get(part)
             if found is None:
                 return None
             entry = found

@@ -272,14 +272,18 @@ def _locate(lines: Sequence[bytes], hunk: Hunk, expected: int, floor: int) -> in
 def occurrences(lines: Sequence[bytes], block: Sequence[bytes], floor: int) -> list[int]:
     """The indexes, from `floor` on, at which a block of lines stands to the letter."""
     rarest = max(range(len(block)), key=lambda i: len(block[i]))
-    wanted, size = block[rarest], len(block)
-    found = []
-    for at, line in enumerate(lines):
+    wanted, size, whole = block[rarest], len(block), tuple(block)
+    found: list[int] = []
+    at = floor + rarest
+    while True:
+        try:
+            at = lines.index(wanted, at)
+        except ValueError:
+            return found
         first = at - rarest
-        fits = line == wanted and first >= floor and first + size <= len(lines)
-        if fits and tuple(lines[first : first + size]) == tuple(block):
+        if tuple(lines[first : first + size]) == whole:
             found.append(first)
-    return found
+        at += 1
 
 
 def _heading(lines: Sequence[bytes], at: int) -> bytes:

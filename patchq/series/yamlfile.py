@@ -14,6 +14,8 @@ from patchq.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import TypeAdapter
+
 MAX_BYTES = 4 * 1024 * 1024
 """A larger file is none of ours."""
 MAX_DEPTH = 32
@@ -73,11 +75,10 @@ def fit(data: Any, noun: type[T], where: str, lines: dict[tuple[str | int, ...],
     Raises:
         InputError: with the line of the offending key, what stands there and what is allowed.
     """
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    noun.__pydantic_config__ = ConfigDict(extra="forbid", strict=False)  # type: ignore[attr-defined]
     try:
-        return TypeAdapter(noun).validate_python(data)
+        found: T = _adapter(noun).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         said = first.get("ctx", {}).get("error")
@@ -98,6 +99,20 @@ def fit(data: Any, noun: type[T], where: str, lines: dict[tuple[str | int, ...],
             where_in = "" if isinstance(said, MisplacedError) else f"{name}: "
             problem, remedy = f"{where_in}{message[:1].lower()}{message[1:]}", f"It reads {value!r} now."
         raise InputError(f"{where}:{line}: {problem}.", remedy) from None
+    return found
+
+
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(noun: type[T]) -> TypeAdapter[T]:
+    """What fits data to a noun; making one takes longer than using it."""
+    if noun not in _adapters:
+        from pydantic import ConfigDict, TypeAdapter
+
+        noun.__pydantic_config__ = ConfigDict(extra="forbid", strict=False)  # type: ignore[attr-defined]
+        _adapters[noun] = TypeAdapter(noun)
+    return _adapters[noun]
 
 
 def find_line(path: Path, *keys: str) -> int:

@@ -14,7 +14,7 @@ from patchq.git.objects import Objects, read_commit, resolve
 from patchq.git.run import GitError, clean_environment, git_command, require_git, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from patchq.series.lock import Base
     from patchq.upstream.archive import TreeFile
@@ -61,6 +61,17 @@ class Store:
         pairs = (line.split(" ") for line in found.decode().splitlines())
         return {name.removeprefix("refs/patchq/bases/"): oid for name, oid in pairs}
 
+    def commits(self, bases: Mapping[str, Base], objects: Objects) -> dict[str, str]:
+        """The commits of those bases that are here, by name: as `commit` gives each, in one look.
+
+        Raises:
+            RefusedError: what is here is not the tree that the lock names.
+        """
+        found = {name: oid for name, oid in self.refs().items() if name in bases}
+        for name, oid in found.items():
+            self._check(name, bases[name], read_commit(objects, oid).tree)
+        return found
+
     def commit(self, name: str, base: Base) -> str | None:
         """The commit of a base, or None where it is not here.
 
@@ -71,13 +82,16 @@ class Store:
         if commit is None:
             return None
         with self.objects() as objects:
-            tree = read_commit(objects, commit).tree
+            self._check(name, base, read_commit(objects, commit).tree)
+        return commit
+
+    @staticmethod
+    def _check(name: str, base: Base, tree: str) -> None:
         if base.verified and tree != base.tree:
             raise RefusedError(
                 f"the store's {name} is tree {tree[:12]}, upstream.lock says {base.tree[:12]}.",
                 f"Restore upstream.lock from version control, or run patchq upstream fetch {name} --again.",
             )
-        return commit
 
     def require(self, name: str, base: Base) -> str:
         """The commit of a base that must be here.
