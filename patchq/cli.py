@@ -17,6 +17,7 @@ from patchq.commands import (
     evidence,
     export,
     forecast,
+    lint,
     rebase,
     refresh,
     status,
@@ -76,6 +77,7 @@ app.add_typer(verdict.app, name="verdict")
 app.command(short_help="Carry the series to another base.")(rebase.rebase)
 app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
 app.command("test", short_help="Prove each patch by its own tests.")(test.run)
+app.command(short_help="Upstream's own rules on each patch.")(lint.lint)
 app.add_typer(evidence.app, name="evidence")
 app.add_typer(export.app, name="export")
 app.command(short_help="What this machine can run, and what is missing.")(doctor.doctor)
