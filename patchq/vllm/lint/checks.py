@@ -70,6 +70,8 @@ def check_format(change: Change, bench: Bench, config: Config) -> Iterator[Findi
         if done.returncode:
             continue
         wanted = done.stdout.decode().split("\n")
+        if tuple(wanted) == text.after:
+            continue
         matcher = difflib.SequenceMatcher(None, text.after or (), wanted, autojunk=False)
         for tag, i, j, _, _ in matcher.get_opcodes():
             lines = range(i + 1, max(j, i + 1) + 1)

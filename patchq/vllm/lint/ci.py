@@ -7,6 +7,7 @@ add: `pytest PATH... --ignore PATH`, and a directory, file or glob as a path.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -61,18 +62,23 @@ def check_collected(change: Change) -> Iterator[Finding]:
 
 def _steps(objects: Objects, tree: str) -> Iterator[tuple[list[str], list[str]]]:
     """Each pytest call of the CI: the paths that it is given and those that it ignores, from `tests/` down."""
-    import yaml
-
     for directory in PIPELINES:
         top = objects.lookup(tree, directory)
         for _, entry in objects.walk(top.oid) if top is not None else ():
-            try:
-                document: Any = yaml.safe_load(objects.blob(entry.oid)) or {}
-            except yaml.YAMLError:
-                continue
-            for step in (document.get("steps") or ()) if isinstance(document, dict) else ():
-                for command in _commands(step):
-                    yield from _calls(command)
+            yield from _pipeline(objects.blob(entry.oid))
+
+
+@functools.lru_cache(maxsize=256)
+def _pipeline(text: bytes) -> tuple[tuple[list[str], list[str]], ...]:
+    """The pytest calls of one pipeline's file; patch after patch asks for the same."""
+    import yaml
+
+    try:
+        document: Any = yaml.safe_load(text) or {}
+    except yaml.YAMLError:
+        return ()
+    steps = (document.get("steps") or ()) if isinstance(document, dict) else ()
+    return tuple(call for step in steps for command in _commands(step) for call in _calls(command))
 
 
 def _commands(step: Any) -> list[str]:
