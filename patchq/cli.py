@@ -14,9 +14,12 @@ from patchq.commands import (
     build,
     deps,
     doctor,
+    edit,
     evidence,
     export,
     forecast,
+    history,
+    import_,
     lint,
     rebase,
     refresh,
@@ -75,7 +78,16 @@ app.command(short_help="Which patch needs which, derived and declared.")(deps.de
 app.command(short_help="What becomes of each patch on each base.")(forecast.forecast)
 app.add_typer(verdict.app, name="verdict")
 app.command(short_help="Carry the series to another base.")(rebase.rebase)
-app.command(short_help="Write the series anew from a checkout's commits.")(refresh.refresh)
+app.command(short_help="Write the series anew from a checkout.")(refresh.refresh)
+app.command(short_help="Begin a patch.")(edit.new)
+app.command("import", short_help="Take in a patch file, a mailbox, commits or a branch.")(import_.import_)
+app.command(short_help="Make one patch part of another.")(edit.fold)
+app.command(short_help="Make two patches of one.")(edit.split)
+app.command(short_help="Call a patch otherwise.")(edit.rename)
+app.command(short_help="Put a patch elsewhere in the order.")(edit.move)
+app.command(short_help="Take a patch out of the series.")(edit.drop)
+app.command(short_help="What was done, newest first.")(history.log)
+app.command(short_help="Take a command back.")(history.undo)
 app.command("test", short_help="Prove each patch by its own tests.")(test.run)
 app.command(short_help="Upstream's own rules on each patch.")(lint.lint)
 app.add_typer(evidence.app, name="evidence")

@@ -37,7 +37,7 @@ def apply(
     from patchq.commands.lanes import fitting_lane, open_lane
     from patchq.engine.apply import Outcome, apply_to, branch_for, choose
     from patchq.engine.create import create_checkout
-    from patchq.engine.journal import working_on
+    from patchq.engine.journal import Note, working_on
     from patchq.errors import InputError
     from patchq.ui.output import print_json
     from patchq.upstream.store import Store
@@ -63,16 +63,17 @@ def apply(
                     created=True,
                 )
             else:
-                outcome = create_checkout(path, store, objects, lane, ids, branch)
+                note = Note(str(series.root), f"apply --create {path}")
+                outcome = create_checkout(path, store, objects, lane, ids, branch, note)
     else:
         if create and not path.is_dir():
             raise InputError(f"{path} exists and is not a directory.", "Name another path.")
         with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
             lane = fitting_lane(series, store, objects, checkout, base, three_way=three_way)
             series = series.on(lane.base)
-            outcome = apply_to(
-                checkout, objects, lane, choose(series, lane, upto, only or ()), branch, dry_run=dry_run
-            )
+            ids = choose(series, lane, upto, only or ())
+            note = Note(str(series.root), f"apply {path}")
+            outcome = apply_to(checkout, objects, lane, ids, branch, dry_run=dry_run, note=note)
     if json:
         print_json(_document(series, outcome, dry_run=dry_run))
     else:
@@ -89,7 +90,7 @@ def unapply(
     """Take the patches off a checkout again: back to the base, on the branch it came from."""
     from patchq.commands.lanes import fitting_lane
     from patchq.engine.apply import unapply as take_off
-    from patchq.engine.journal import working_on
+    from patchq.engine.journal import Note, working_on
     from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
 
@@ -97,7 +98,8 @@ def unapply(
     store = Store()
     with working_on(path, "unapplying from") as checkout, store.objects(checkout.object_dir) as objects:
         lane = fitting_lane(series, store, objects, checkout, base)
-        outcome = take_off(checkout, objects, lane, dry_run=dry_run)
+        note = Note(str(series.root), f"unapply {path}")
+        outcome = take_off(checkout, objects, lane, dry_run=dry_run, note=note)
     if json:
         print_json(_document(series, outcome, dry_run=dry_run))
     elif not outcome.changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from patchq.engine.project import Project
     from patchq.series.series import Series
 
 
@@ -25,7 +29,40 @@ def load(context: typer.Context) -> Series:
     Raises:
         InputError: there is none, or something in it is wrong.
     """
-    from patchq.series.series import find_root, load_series
+    from patchq.engine.project import recover_project
+    from patchq.series.series import load_series
+
+    root = root_of(context)
+    recover_project(root)
+    return load_series(root)
+
+
+def root_of(context: typer.Context) -> Path:
+    """The directory of the project that this call is about.
+
+    Raises:
+        InputError: there is none.
+    """
+    from patchq.series.series import find_root
 
     settings = context.find_object(Settings) or Settings()
-    return load_series(find_root(settings.root, Path.cwd()))
+    return find_root(settings.root, Path.cwd())
+
+
+@contextlib.contextmanager
+def editing(context: typer.Context, what: str) -> Iterator[tuple[Project, Series]]:
+    """The project under its lock, and its series, read under it.
+
+    Args:
+        context: the call.
+        what: what is being done, for whoever is kept waiting.
+
+    Raises:
+        EnvironmentLacksError: another patchq is changing it.
+        InputError: there is no project, or something in it is wrong.
+    """
+    from patchq.engine.project import changing
+    from patchq.series.series import load_series
+
+    with changing(root_of(context), what) as project:
+        yield project, load_series(project.root)

@@ -23,7 +23,7 @@ def _series(context: typer.Context) -> Series | None:
         return None
 
 
-def _patch_names(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def patch_names(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Patch ids and titles that begin as typed, for the shell's tab completion."""
     series = _series(context)
     return [
@@ -55,10 +55,10 @@ SomeBases = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--base", metavar="BASE", help="A base; may be repeated.", autocompletion=_base_names),
 ]
-PatchId = Annotated[str, typer.Argument(metavar="ID", help="A patch.", autocompletion=_patch_names)]
+PatchId = Annotated[str, typer.Argument(metavar="ID", help="A patch.", autocompletion=patch_names)]
 Upto = Annotated[
     str | None,
-    typer.Option("--upto", metavar="ID", help="The patches up to this one.", autocompletion=_patch_names),
+    typer.Option("--upto", metavar="ID", help="The patches up to this one.", autocompletion=patch_names),
 ]
 Only = Annotated[
     Optional[list[str]],  # noqa: UP045
@@ -66,12 +66,12 @@ Only = Annotated[
         "--only",
         metavar="ID",
         help="This patch and what it depends on; may be repeated.",
-        autocompletion=_patch_names,
+        autocompletion=patch_names,
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide everything, write nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 PatchIds = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[ID]...", help="Patches; all where none is named.", autocompletion=_patch_names),
+    typer.Argument(metavar="[ID]...", help="Patches; all where none is named.", autocompletion=patch_names),
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import editing, load
 from patchq.commands.options import Json
 
 if TYPE_CHECKING:
@@ -51,9 +52,14 @@ def rebase(
         )
     if again and onto is None:
         raise InputError("--again goes with --onto BASE.", "Name the base that the patch was skipped on.")
-    series = load(context)
-    asked = tuple(series.find(name).id for name in again or ())
-    with rebasing.rebasing(series.root) as journal:
+    with contextlib.ExitStack() as held:
+        project = None
+        if status or abort:
+            series = load(context)
+        else:
+            project, series = held.enter_context(editing(context, "rebasing"))
+        journal = held.enter_context(rebasing.rebasing(series.root))
+        asked = tuple(series.find(name).id for name in again or ())
         if status and journal.read() is None:
             _say_none(json=json)
             return
@@ -65,12 +71,12 @@ def rebase(
         store = Store()
         with journal.objects(store.objects_of(series.lock.bases.values())) as objects:
             opened = open_forecast(series, store, objects, [state.onto])
-            if status:
+            if project is None:
                 done = rebasing.look(series, opened, objects, state)
             else:
                 if go_on or skip:
-                    rebasing.settle(series, opened, objects, journal, state, skip=skip)
-                done = rebasing.advance(series, opened, objects, journal, state)
+                    rebasing.settle(project, series, opened, objects, journal, state, skip=skip)
+                done = rebasing.advance(project, series, opened, objects, journal, state)
     document = {"base": state.onto, **rebasing.describe(done, journal)}
     if json:
         print_json(document)

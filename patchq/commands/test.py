@@ -157,14 +157,20 @@ def _ask_lane(
     record: bool,
 ) -> tuple[Answer, list[str]]:
     from patchq.commands.lanes import open_lane
-    from patchq.testing.evidence import record_evidence
+    from patchq.engine.project import changing
+    from patchq.testing.evidence import with_evidence
     from patchq.testing.session import prove_patches
 
     lane = open_lane(series, store, objects, base)
     series = series.on(base)
     make = environment_maker(series, objects, base, lane.stack.base_tree, wanted, progress)
     answer = prove_patches(series, objects, lane, asked, make, progress)
-    return answer, record_evidence(series, lane, answer, _command(asked, base, wanted)) if record else []
+    if not record:
+        return answer, []
+    with changing(series.root, "recording evidence") as project:
+        files = with_evidence(series, lane, answer, _command(asked, base, wanted))
+        project.commit("test --record", files)
+    return answer, list(files)
 
 
 def _ask_stock(
@@ -179,14 +185,20 @@ def _ask_stock(
     record: bool,
 ) -> tuple[Answer, list[str]]:
     from patchq.commands.grounds import open_forecast
-    from patchq.testing.evidence import record_stock
+    from patchq.engine.project import changing
+    from patchq.testing.evidence import with_stock
     from patchq.testing.session import ask_stock
 
     opened = open_forecast(series, store, objects, [base])
     tree = opened.ground(base).tree
     make = environment_maker(series, objects, base, tree, wanted, progress)
     answer = ask_stock(series, objects, opened, base, asked, make, progress)
-    return answer, record_stock(series, base, tree, answer, _command(asked, base, wanted)) if record else []
+    if not record:
+        return answer, []
+    with changing(series.root, "recording evidence") as project:
+        files = with_stock(series, base, tree, answer, _command(asked, base, wanted))
+        project.commit("test --stock --record", files)
+    return answer, list(files)
 
 
 def default_jobs() -> int:

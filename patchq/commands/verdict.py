@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import editing, load
 from patchq.commands.options import Json, PatchId
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def set_(
 
     from patchq.commands.grounds import open_forecast
     from patchq.errors import InputError
-    from patchq.series.rulings import VERDICTS, Ruling, record_ruling
+    from patchq.series.rulings import VERDICTS, Ruling, with_ruling
     from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
 
@@ -58,7 +58,11 @@ def set_(
         cell = opened.cell(meta, name)
         sha256, tree = opened.judged(meta.id, name)
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    record_ruling(series.root, meta.id, Ruling(name, found, because.strip(), sha256, tree, today))
+    ruling = Ruling(name, found, because.strip(), sha256, tree, today)
+    with editing(context, "ruling") as (project, _):
+        project.commit(
+            f"verdict set {meta.id} {found} --base {name}", with_ruling(series.root, meta.id, ruling)
+        )
     if json:
         print_json(
             {"id": meta.id, "base": name, "verdict": found, "reason": because.strip(), "was": cell.verdict}

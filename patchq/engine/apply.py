@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from patchq.engine.journal import Record, new_token, switch_checkout
+from patchq.engine.journal import Note, Record, new_token, switch_checkout
 from patchq.engine.locate import Position, locate
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
 from patchq.errors import EnvironmentLacksError, InputError, PatchqError, RefusedError
@@ -134,6 +134,7 @@ def apply_to(
     branch: str | None,
     *,
     dry_run: bool,
+    note: Note | None = None,
 ) -> Outcome:
     """Bring a checkout to the base plus exactly these patches.
 
@@ -144,6 +145,7 @@ def apply_to(
         ids: the patches wanted, in order.
         branch: the branch to use; `patchq/<base>` where None.
         dry_run: decide everything and write nothing.
+        note: what the project's log is to say of it.
 
     Raises:
         RefusedError: the checkout is not on the base, or something is in the way; nothing was written.
@@ -168,7 +170,7 @@ def apply_to(
             Record(checkout).remember_origin(target, head.ref or head.commit)
         was = branch_commit(checkout, target)
         switch = Switch(new_token(), head.commit, top, head.ref, target, was, None, tuple(changes))
-        switch_checkout(checkout, switch)
+        switch_checkout(checkout, switch, note)
     return Outcome(
         lane.base,
         position.match,
@@ -181,7 +183,9 @@ def apply_to(
     )
 
 
-def unapply(checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool) -> Outcome:
+def unapply(
+    checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool, note: Note | None = None
+) -> Outcome:
     """Bring a checkout back to the base, on the branch it came from where that still stands there.
 
     Raises:
@@ -215,7 +219,7 @@ def unapply(checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool) 
             head.ref if made_here else None,
             tuple(changes),
         )
-        switch_checkout(checkout, switch)
+        switch_checkout(checkout, switch, note)
     return Outcome(
         lane.base,
         position.match,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import key_of, locked
 from patchq.engine.apply import Lane, Outcome, branch_for, substack
-from patchq.engine.journal import Record
+from patchq.engine.journal import Note, Record, new_token
+from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.engine.stack import commit_stack
 from patchq.errors import EnvironmentLacksError, InputError
 from patchq.git.checkout import open_checkout
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def create_checkout(
-    path: Path, store: Store, objects: Objects, lane: Lane, ids: Sequence[str], branch: str | None
+    path: Path,
+    store: Store,
+    objects: Objects,
+    lane: Lane,
+    ids: Sequence[str],
+    branch: str | None,
+    note: Note,
 ) -> Outcome:
     """Make a checkout of the base with these patches; it appears at `path` complete or not at all.
 
@@ -57,6 +64,8 @@ def create_checkout(
                 f"{path} cannot be made: {reason}.", "Make room, or name another place."
             ) from None
     checkout = open_checkout(path)
+    change = CheckoutChange(str(checkout.top), made=top)
+    Log(Path(note.root)).add(Entry(new_token(), note.what, now(), checkout=change))
     Record(checkout).remember_origin(f"refs/heads/{name}", f"refs/heads/{lane.base}")
     return Outcome(
         lane.base,

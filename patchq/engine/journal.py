@@ -6,10 +6,12 @@ import contextlib
 import json
 import shutil
 import uuid
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, key_of, locked, write_atomically
+from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.errors import InputError
 from patchq.git.checkout import open_checkout, read_head
 from patchq.git.switch import STAGE, Switch, SwitchFailedError, carry_out
@@ -25,6 +27,14 @@ def new_token() -> str:
     return f"patchq {uuid.uuid4().hex}"
 
 
+@dataclass(frozen=True)
+class Note:
+    """What a project's log is to say of a switch: the project's directory, and the command."""
+
+    root: str
+    what: str
+
+
 class Record:
     """What patchq remembers of one checkout, under the cache."""
 
@@ -33,8 +43,8 @@ class Record:
         self._journal = self.directory / "journal.json"
         self._origin = self.directory / "origin.json"
 
-    def pending(self) -> Switch | None:
-        """The switch that was begun and not finished, if there is one.
+    def pending(self) -> tuple[Switch, Note | None] | None:
+        """The switch that was begun and not finished, if there is one, and what the log is to say of it.
 
         Raises:
             InputError: the journal cannot be read.
@@ -42,17 +52,19 @@ class Record:
         if not self._journal.exists():
             return None
         try:
-            return Switch.from_dict(json.loads(self._journal.read_bytes()))
+            data = json.loads(self._journal.read_bytes())
+            return Switch.from_dict(data["switch"]), Note(**data["note"]) if data["note"] else None
         except (ValueError, TypeError, KeyError):
             raise InputError(
                 f"{self._journal} is damaged.", "Look at git status in the checkout, then delete that file."
             ) from None
 
-    def begin(self, switch: Switch) -> None:
+    def begin(self, switch: Switch, note: Note | None) -> None:
         """Write down a switch before the first file is touched."""
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
-            write_atomically(self._journal, json.dumps(switch.as_dict()).encode())
+            data = {"switch": switch.as_dict(), "note": asdict(note) if note else None}
+            write_atomically(self._journal, json.dumps(data).encode())
         except OSError:
             self.end()
             raise
@@ -78,24 +90,32 @@ class Record:
         return known if isinstance(known, dict) else {}
 
 
-def switch_checkout(checkout: Checkout, switch: Switch) -> None:
+def switch_checkout(checkout: Checkout, switch: Switch, note: Note | None = None) -> None:
     """Switch a checkout under the journal.
+
+    Args:
+        checkout: the checkout, under its lock.
+        switch: what to do.
+        note: what the project's log is to say of it; None where the switch is part of something larger that is logged.
 
     Raises:
         RefusedError, EnvironmentLacksError: as `patchq.git.switch.carry_out`; the checkout is as it was.
     """
-    Record(checkout).begin(switch)
-    _finish(checkout, switch, resumed=False)
+    Record(checkout).begin(switch, note)
+    _finish(checkout, switch, note, resumed=False)
 
 
-def _finish(checkout: Checkout, switch: Switch, *, resumed: bool) -> None:
-    """Carry a switch out; its journal stays only where it is left half done."""
+def _finish(checkout: Checkout, switch: Switch, note: Note | None, *, resumed: bool) -> None:
+    """Carry a switch out, and log it; its journal stays only where it is left half done."""
     try:
         carry_out(checkout, switch, resumed=resumed)
     except SwitchFailedError as error:
         if error.restored:
             Record(checkout).end()
         raise
+    if note is not None:
+        change = CheckoutChange(str(checkout.top), switch)
+        Log(Path(note.root)).add(Entry(switch.token, note.what, now(), checkout=change))
     Record(checkout).end()
 
 
@@ -122,13 +142,14 @@ def recover(checkout: Checkout) -> bool:
     pending = record.pending()
     if pending is None:
         return False
+    switch, note = pending
     head = read_head(checkout)
-    if head.commit in {pending.old_commit, pending.new_commit}:
-        _finish(checkout, pending, resumed=True)
+    if head.commit in {switch.old_commit, switch.new_commit}:
+        _finish(checkout, switch, note, resumed=True)
         return True
     shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
     lock = checkout.git_dir / "index.lock"
-    if lock.exists() and lock.read_bytes() == pending.token.encode():
+    if lock.exists() and lock.read_bytes() == switch.token.encode():
         lock.unlink()
     record.end()
     return True

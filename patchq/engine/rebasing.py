@@ -15,14 +15,16 @@ from patchq.engine.worktree import make_worktree, read_worktree
 from patchq.errors import InputError, RefusedError
 from patchq.git.objects import Objects
 from patchq.git.run import run
-from patchq.series.moves import record_move
-from patchq.series.resolutions import record_resolutions
+from patchq.series.moves import with_move
+from patchq.series.resolutions import with_resolutions
+from patchq.series.series import SERIES_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from patchq.engine.forecast import Forecast
+    from patchq.engine.project import Project
     from patchq.series.resolutions import Resolution
     from patchq.series.series import Series
 
@@ -134,7 +136,9 @@ def look(series: Series, forecast: Forecast, objects: Objects, state: State) -> 
     return run_pass(series, forecast, objects, state.onto, state.decisions, state.again)
 
 
-def advance(series: Series, forecast: Forecast, objects: Objects, journal: Journal, state: State) -> Pass:
+def advance(
+    project: Project, series: Series, forecast: Forecast, objects: Objects, journal: Journal, state: State
+) -> Pass:
     """Go on until a patch waits for a person, or the new lane is written.
 
     Raises:
@@ -151,13 +155,20 @@ def advance(series: Series, forecast: Forecast, objects: Objects, journal: Journ
         return found
     state.stopped, state.writing = (), True
     journal.write(state)
-    _write_lane(series, objects, state.onto, found, forecast.ground(state.onto).tree)
+    _write_lane(project, series, objects, state.onto, found, forecast.ground(state.onto).tree)
     journal.forget()
     return found
 
 
 def settle(
-    series: Series, forecast: Forecast, objects: Objects, journal: Journal, state: State, *, skip: bool
+    project: Project,
+    series: Series,
+    forecast: Forecast,
+    objects: Objects,
+    journal: Journal,
+    state: State,
+    *,
+    skip: bool,
 ) -> None:
     """Take down what a person decided about the patch that waits.
 
@@ -179,7 +190,9 @@ def settle(
     state.decisions[pending.id] = decision
     state.stopped = ()
     journal.write(state)
-    record_resolutions(series.root, pending.id, learnt)
+    project.commit(
+        f"rebase --continue ({pending.id} resolved)", with_resolutions(series.root, pending.id, learnt)
+    )
     shutil.rmtree(journal.work, ignore_errors=True)
 
 
@@ -196,13 +209,17 @@ def abort(journal: Journal, state: State) -> None:
     journal.forget()
 
 
-def _write_lane(series: Series, objects: Objects, base: str, done: Pass, base_tree: str) -> None:
-    """Write what a finished pass found: the records, then the lane in the one way that lanes are written."""
+def _write_lane(
+    project: Project, series: Series, objects: Objects, base: str, done: Pass, base_tree: str
+) -> None:
+    """Write what a finished pass found, records and lane, all at once."""
+    files: dict[str, bytes | None] = {}
     for outcome in done.outcomes:
-        record_move(series.root, outcome.id, outcome.move)
+        files |= with_move(series.root, outcome.id, outcome.move)
         if outcome.body is None:
-            series.body_path(outcome.id, base).unlink(missing_ok=True)
-    record_lane(series, base, objects, base_tree, done.bodies)
+            files[f"{SERIES_NAME}/{outcome.id}/{base}.patch"] = None
+    files |= record_lane(series, base, objects, base_tree, done.bodies, "rebasing").files
+    project.commit(f"rebase --onto {base}", files)
 
 
 def describe(done: Pass, journal: Journal) -> dict[str, Any]:

@@ -1,23 +1,19 @@
-"""Recording a stack of commits as a lane: bodies and lock, written one way only."""
+"""Recording a stack of commits as a lane: what bodies and lock become, in the one way that they are written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from patchq.cache import write_atomically
-from patchq.engine.stack import Stack, build_stack
+from patchq.engine.bodies import keep_unchanged
+from patchq.engine.stack import Stack, StepRefusedError, build_stack
 from patchq.errors import RefusedError
-from patchq.git.mail import diff_trees, format_mail
-from patchq.git.objects import Commit, Objects, read_commit
+from patchq.git.objects import Objects
 from patchq.series.lock import LockedPatch, format_lock
-from patchq.series.moves import read_moves
 from patchq.series.series import LOCK_NAME, Body, Series
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-MAX_COMMITS = 1000
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -28,102 +24,50 @@ class Recorded:
         series: the series with its new lock.
         stack: the lane as it now builds.
         written: the patches whose bodies changed.
+        files: what shall stand at the lane's paths, relative to the project.
     """
 
     series: Series
     stack: Stack
     written: tuple[str, ...]
+    files: Mapping[str, bytes]
 
 
-def bodies_from_commits(
-    series: Series, base: str, objects: Objects, git_dir: Path, head: str, base_tree: str
-) -> list[Body]:
-    """The bodies of the commits between a base and `head`, each for the patch whose title it has.
+def record_lane(
+    series: Series, base: str, objects: Objects, base_tree: str, bodies: Sequence[Body], doing: str
+) -> Recorded:
+    """Decide what the files of a lane become; nothing is written, so that a caller can write it all at once.
+
+    A body that says the same as the one on disk stays as it is, to the byte.
 
     Args:
-        series: the patches; a commit's first line is looked up among their titles.
+        series: the series.
         base: the base's name.
-        objects: the objects of the repository that has the commits, with the store's.
-        git_dir: that repository.
-        head: the top commit.
-        base_tree: the base's tree; the first commit from `head` down whose touched files are the base's ends the stack.
+        objects: where its tree is read and trees are made.
+        base_tree: its tree.
+        bodies: the lane, in order.
+        doing: what is being done, for the message, as in `refreshing`.
 
     Raises:
-        RefusedError: a commit belongs to no patch, a patch has no commit (and did not leave this base's lane in a
-            rebase) or two, or the order is not the series'.
+        RefusedError: a body does not apply; it, its file and its hunk are named.
     """
-    ids = {patch.title: patch.id for patch in series.on(base).patches}
-    found: dict[str, Body] = {}
-    order = []
-    for commit, parent in _stack_commits(objects, head, base_tree, base):
-        patch = ids.get(commit.title)
-        if patch is None:
-            raise RefusedError(
-                f"the commit {commit.title!r} has the title of no patch in series/.",
-                "Give it a directory with a patch.yaml of that title, or reword the commit.",
-            )
-        if patch in found:
-            raise RefusedError(
-                f"two commits have the title of {patch}.", "Squash them: one patch is one commit."
-            )
-        where = f"series/{patch}/{base}.patch"
-        diff = diff_trees(git_dir, parent.tree, commit.tree)
-        found[patch] = Body(patch, where, format_mail(commit.author, commit.message, diff, where))
-        order.append(patch)
-    moves = {p.id: read_moves(series.root, p.id).to(base) for p in series.patches}
-    wanted = [i for i, move in moves.items() if i in found or move is None or move.carried]
-    missing = [i for i in wanted if i not in found]
-    if missing:
+    try:
+        build_stack(objects, base_tree, bodies)
+    except StepRefusedError as error:
         raise RefusedError(
-            f"no commit has the title of {', '.join(missing)}.",
-            "Commit each patch, titled as in its patch.yaml.",
-        )
-    if order[::-1] != wanted:
-        raise RefusedError(
-            f"the commits stand in another order than the series ({', '.join(order[::-1])}).",
-            "Reorder them (git rebase -i).",
-        )
-    return [found[i] for i in wanted]
-
-
-def _stack_commits(objects: Objects, head: str, base_tree: str, base: str) -> list[tuple[Commit, Commit]]:
-    """The commits above the base, top first, each with its parent."""
-    found: list[tuple[Commit, Commit]] = []
-    commit = read_commit(objects, head)
-    for _ in range(MAX_COMMITS):
-        if commit.tree == base_tree:
-            return found
-        if len(commit.parents) != 1:
-            break
-        try:
-            parent = read_commit(objects, commit.parents[0])
-        except KeyError:
-            break
-        found.append((commit, parent))
-        commit = parent
-    raise RefusedError(
-        f"the tree of {base} is not under HEAD.",
-        "Commit the patches on a checkout made with patchq apply --create.",
-    )
-
-
-def record_lane(series: Series, base: str, objects: Objects, base_tree: str, bodies: list[Body]) -> Recorded:
-    """Write a lane: bodies that changed, then the lock. Nothing is written before the whole lane builds.
-
-    Raises:
-        RefusedError: the bodies do not build on the base.
-    """
-    stack = build_stack(objects, base_tree, bodies)
-    written = []
+            f"{doing} would break {error.id} on {base}: {error.message}",
+            "Nothing was written. Change that patch first, or do it otherwise.",
+            files=error.files,
+        ) from None
+    known = {}
     for body in bodies:
         path = series.body_path(body.id, base)
-        if not path.exists() or path.read_bytes() != body.data:
-            write_atomically(path, body.data)
-            written.append(body.id)
-    steps = tuple(LockedPatch(b.id, b.sha256, s.tree) for b, s in zip(bodies, stack.steps, strict=True))
+        if path.exists():
+            known[body.id] = path.read_bytes()
+    kept = keep_unchanged(objects, base_tree, bodies, known)
+    stack = build_stack(objects, base_tree, kept)
+    steps = tuple(LockedPatch(b.id, b.sha256, s.tree) for b, s in zip(kept, stack.steps, strict=True))
     lock = series.lock.with_lane(base, steps)
-    text = format_lock(lock).encode()
-    path = series.root / LOCK_NAME
-    if path.read_bytes() != text:
-        write_atomically(path, text)
-    return Recorded(replace(series, lock=lock), stack, tuple(written))
+    files = {body.where: body.data for body in kept} | {LOCK_NAME: format_lock(lock).encode()}
+    written = tuple(b.id for b in kept if known.get(b.id) != b.data)
+    return Recorded(replace(series, lock=lock), stack, written, files)

@@ -60,6 +60,8 @@ class Switch:
         branch_was: where `new_ref` pointed before, None where it did not exist.
         drop_ref: a branch to delete at the end, if it still points at `old_commit`.
         changes: path by path.
+        drop_to: where `drop_ref` goes back to instead of being deleted.
+        files: whether the work tree's files change too; else only the index and the branches do.
     """
 
     token: str
@@ -70,6 +72,8 @@ class Switch:
     branch_was: str | None
     drop_ref: str | None
     changes: tuple[Change, ...]
+    drop_to: str | None = None
+    files: bool = True
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for the journal."""
@@ -125,6 +129,10 @@ def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> 
     skipped = _skipped(checkout, switch.changes)
     changes = [c for c in switch.changes if c.path not in skipped]
     index = _stage_index(checkout, stage / "index", switch.changes, skipped)
+    if not switch.files:
+        checkout.run(["update-index", "-q", "--refresh"], index=index, check=False)
+        index.replace(checkout.git_dir / "index")
+        return
     _stage_files(checkout, index, stage / "new", [c.path for c in changes if c.new])
     if resumed:
         before = [Change(c.path, c.new, c.old) for c in switch.changes]
@@ -296,7 +304,11 @@ def _move_refs(checkout: Checkout, switch: Switch) -> None:
     else:
         checkout.run(["update-ref", "-m", message, switch.new_ref, switch.new_commit])
         checkout.run(["symbolic-ref", "-m", message, "HEAD", switch.new_ref])
-    if switch.drop_ref is not None:
+    if switch.drop_ref is not None and switch.drop_to is not None:
+        checkout.run(
+            ["update-ref", "-m", message, switch.drop_ref, switch.drop_to, switch.old_commit], check=False
+        )
+    elif switch.drop_ref is not None:
         checkout.run(["update-ref", "-d", switch.drop_ref, switch.old_commit], check=False)
 
 
@@ -311,6 +323,7 @@ def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> bool:
         None,
         None,
         tuple(Change(c.path, c.new, c.old) for c in switch.changes),
+        files=switch.files,
     )
     try:
         shutil.rmtree(stage, ignore_errors=True)

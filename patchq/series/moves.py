@@ -6,7 +6,6 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from patchq.cache import write_atomically
 from patchq.series.rulings import Verdict
 from patchq.series.series import SERIES_NAME
 from patchq.series.yamlfile import dump_yaml, read_yaml
@@ -82,15 +81,15 @@ def read_moves(root: Path, patch: str) -> Moves:
     return read_yaml(path, Moves, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
-def record_move(root: Path, patch: str, move: Move) -> None:
-    """Write a move down in place of the one to the same base; an unchanged file is not written."""
+def with_move(root: Path, patch: str, move: Move) -> dict[str, bytes]:
+    """What a patch's moves.yaml becomes with a move in place of the one to the same base, by its path in the project."""
     known = read_moves(root, patch).moves
     if move in known:
-        return
+        return {}
     kept = [m for m in known if m.base != move.base]
     rows = [asdict(m) for m in (*kept, move)]
     for row in rows:
         if not row["skipped"]:
             del row["skipped"]
     text = dump_yaml({"moves": rows}, HEADER)
-    write_atomically(root / SERIES_NAME / patch / NAME, text.encode())
+    return {f"{SERIES_NAME}/{patch}/{NAME}": text.encode()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from patchq.cache import write_atomically
 from patchq.series.series import SERIES_NAME
 from patchq.series.yamlfile import dump_yaml, read_yaml
 
@@ -65,13 +64,13 @@ def read_resolutions(root: Path, patch: str) -> Resolutions:
     return read_yaml(path, Resolutions, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
-def record_resolutions(root: Path, patch: str, found: Iterable[Resolution]) -> None:
-    """Add resolved conflicts; one of the same three sides is replaced, and an unchanged file is not written."""
+def with_resolutions(root: Path, patch: str, found: Iterable[Resolution]) -> dict[str, bytes]:
+    """What a patch's resolutions.yaml becomes with more in it, by its path; one of the same three sides is replaced."""
     known = read_resolutions(root, patch).resolutions
     new = [r for r in found if r not in known]
     if not new:
-        return
+        return {}
     sides = {r.sides for r in new}
     kept = [r for r in known if r.sides not in sides]
     text = dump_yaml({"resolutions": [asdict(r) for r in (*kept, *new)]}, HEADER)
-    write_atomically(root / SERIES_NAME / patch / NAME, text.encode())
+    return {f"{SERIES_NAME}/{patch}/{NAME}": text.encode()}

@@ -6,7 +6,6 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from patchq.cache import write_atomically
 from patchq.series.series import SERIES_NAME
 from patchq.series.yamlfile import dump_yaml, read_yaml
 
@@ -87,9 +86,9 @@ def read_rulings(root: Path, patch: str) -> Rulings:
     return read_yaml(path, Rulings, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
-def record_ruling(root: Path, patch: str, ruling: Ruling) -> None:
-    """Write a ruling down in place of the one for the same base."""
+def with_ruling(root: Path, patch: str, ruling: Ruling) -> dict[str, bytes]:
+    """What a patch's rulings.yaml becomes with a ruling in place of the one for the same base, by its path."""
     known = read_rulings(root, patch).rulings
     kept = [r for r in known if r.base != ruling.base]
     text = dump_yaml({"rulings": [asdict(r) for r in (*kept, ruling)]}, HEADER)
-    write_atomically(root / SERIES_NAME / patch / NAME, text.encode())
+    return {f"{SERIES_NAME}/{patch}/{NAME}": text.encode()}

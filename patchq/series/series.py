@@ -189,8 +189,40 @@ def load_series(root: Path) -> Series:
             raise InputError(
                 f"{seen[patch.id]}: id is {patch.id!r} and the directory is {name!r}.", "Make the two the same.",
             )
+    _check_numbers(patches, seen)
+    _check_bodies(root, names, lock)
     _check_bases(root, patches, lock)
     return Series(root, tuple(patches), lock)
+
+
+def _check_numbers(patches: list[PatchMeta], where: dict[str, str]) -> None:
+    """A number is one patch's alone, as it is the place in the series.
+
+    Raises:
+        InputError: naming the two.
+    """
+    for one, two in zip(patches, patches[1:], strict=False):
+        if one.number == two.number:
+            raise InputError(
+                f"{where[two.id]}: the number {two.number} is also that of {one.id}.",
+                "Give one of the two another number, in its directory's name and its id.",
+            )
+
+
+def _check_bodies(root: Path, names: list[str], lock: Lock) -> None:
+    """A body is for a base that is there; one for another would be passed over.
+
+    Raises:
+        InputError: naming the file.
+    """
+    for name in names:
+        for entry in sorted(os.listdir(root / SERIES_NAME / name)):
+            base = entry.removesuffix(".patch")
+            if base not in {entry, *lock.bases} and not entry.startswith("."):
+                raise InputError(
+                    f"{SERIES_NAME}/{name}/{entry} is a body for {base!r}, and {LOCK_NAME} has no base of that name.",
+                    f"Rename it for one of {', '.join(lock.bases) or 'none'}; add the base with patchq upstream add; or take it away.",
+                )
 
 
 def _check_bases(root: Path, patches: list[PatchMeta], lock: Lock) -> None:

@@ -7,7 +7,6 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from patchq.cache import write_atomically
 from patchq.engine.behaviour import STOCK
 from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
@@ -45,8 +44,8 @@ SHOWN = 4
 """Failures quoted in a record."""
 
 
-def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> list[str]:
-    """Append what was proved or passed to each patch's evidence.jsonl, newest last.
+def with_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> dict[str, bytes]:
+    """What each patch's evidence.jsonl becomes with what was proved or passed behind it, newest last.
 
     A result that stands there already, with the same patch, tree, toolchain and counts, is not written again.
 
@@ -57,12 +56,12 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
         command: what a person would type to get them.
 
     Returns:
-        The files that were written, relative to the project.
+        The files that change, by path relative to the project.
     """
     if answer.environment is None:
-        return []
+        return {}
     hashes = {b.id: b.sha256 for b in lane.bodies}
-    written: list[str] = []
+    written: dict[str, bytes] = {}
     for verdict in answer.verdicts:
         if verdict.status not in {"proved", "passed"} or verdict.after is None:
             continue
@@ -77,12 +76,12 @@ def record_evidence(series: Series, lane: Lane, answer: Answer, command: str) ->
             "before_passed": _passed(verdict.before) if verdict.before else None,
             "neighbours": verdict.same,
         }
-        written += _append(series, record, verdict, command)
-    return list(dict.fromkeys(written))
+        _append(written, series, record, verdict, command)
+    return written
 
 
-def record_stock(series: Series, base: str, base_tree: str, answer: Answer, command: str) -> list[str]:
-    """Append what patches' tests said of a stock base to each patch's evidence.jsonl, as `record_evidence` does.
+def with_stock(series: Series, base: str, base_tree: str, answer: Answer, command: str) -> dict[str, bytes]:
+    """What each patch's evidence.jsonl becomes with what its tests said of a stock base behind it, as `with_evidence` does.
 
     What could not be put on the base, or could not run there, is recorded as just that.
 
@@ -94,11 +93,11 @@ def record_stock(series: Series, base: str, base_tree: str, answer: Answer, comm
         command: what a person would type to get them.
 
     Returns:
-        The files that were written, relative to the project.
+        The files that change, by path relative to the project.
     """
     if answer.environment is None:
-        return []
-    written: list[str] = []
+        return {}
+    written: dict[str, bytes] = {}
     for verdict in answer.verdicts:
         if verdict.status == "not run":
             continue
@@ -112,8 +111,8 @@ def record_stock(series: Series, base: str, base_tree: str, answer: Answer, comm
             **findings(tests, verdict.task, verdict.after),
             "after_output": failures(verdict.after) if verdict.after else [],
         }
-        written += _append(series, record, verdict, command)
-    return list(dict.fromkeys(written))
+        _append(written, series, record, verdict, command)
+    return written
 
 
 def _identity(verdict: Verdict, environment: Environment, base: str, sha256: str) -> dict[str, Any]:
@@ -136,12 +135,17 @@ def _passed(outcome: Outcome) -> list[str]:
     return sorted(name for name, got in outcome.tests.items() if got == "passed")
 
 
-def _append(series: Series, record: dict[str, Any], verdict: Verdict, command: str) -> list[str]:
-    """Write a record as the last line of a patch's evidence, unless the same result stands there; the file, if written."""
+def _append(
+    files: dict[str, bytes], series: Series, record: dict[str, Any], verdict: Verdict, command: str
+) -> None:
+    """Put a record behind a patch's evidence, unless the same result stands there; a patch that has left has none."""
     patch = verdict.task.patch.id
-    path = series.root / SERIES_NAME / patch / NAME
+    where = f"{SERIES_NAME}/{patch}/{NAME}"
+    path = series.root / where
+    if not path.parent.is_dir():
+        return
     if any(all(old.get(k) == record.get(k) for k in IDENTITY) for old in read_evidence(path)):
-        return []
+        return
     whole = {
         **record,
         "command": f"{command} {patch}",
@@ -150,9 +154,8 @@ def _append(series: Series, record: dict[str, Any], verdict: Verdict, command: s
         "seconds": verdict.seconds,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
-    text = path.read_text("utf-8") if path.exists() else ""
-    write_atomically(path, (text + json.dumps(whole, ensure_ascii=False) + "\n").encode())
-    return [f"{SERIES_NAME}/{patch}/{NAME}"]
+    before = files.get(where, path.read_bytes() if path.exists() else b"")
+    files[where] = before + (json.dumps(whole, ensure_ascii=False) + "\n").encode()
 
 
 def failures(outcome: Outcome) -> list[str]:

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchq.cache import write_atomically
+from patchq.engine.project import changing
 from patchq.errors import InputError
 from patchq.series.lock import Base, Source, format_lock
-from patchq.series.series import LOCK_NAME, Series
+from patchq.series.series import LOCK_NAME, Series, load_series
 from patchq.upstream.fetch import fetch_base
 from patchq.upstream.index import find_sdist
 from patchq.upstream.store import Store
@@ -41,10 +41,7 @@ def add_base(
         InputError: the name is taken or unusable, or not exactly one source is named.
         EnvironmentLacksError: the source cannot be reached.
     """
-    if name in series.lock.bases:
-        raise InputError(
-            f"a base called {name!r} is there already.", "Choose another name; see patchq upstream list."
-        )
+    _refuse_known(series, name)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) or ".." in name or name.endswith(".lock"):
         raise InputError(
             f"{name!r} is not a name for a base.", "Use letters, digits, dots and dashes, as in v0.28.0."
@@ -69,6 +66,16 @@ def add_base(
     if source.kind in {"git", "clone"}:
         source = replace(source, revision=commit)
     base = Base(source, tree=store.tree_of(commit))
-    lock = series.lock.with_base(name, base)
-    write_atomically(series.root / LOCK_NAME, format_lock(lock).encode())
+    with changing(series.root, f"adding the base {name}") as project:
+        series = load_series(series.root)
+        _refuse_known(series, name)
+        lock = series.lock.with_base(name, base)
+        project.commit(f"upstream add {name}", {LOCK_NAME: format_lock(lock).encode()})
     return replace(series, lock=lock), base
+
+
+def _refuse_known(series: Series, name: str) -> None:
+    if name in series.lock.bases:
+        raise InputError(
+            f"a base called {name!r} is there already.", "Choose another name; see patchq upstream list."
+        )

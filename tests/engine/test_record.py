@@ -107,7 +107,7 @@ def test_a_commit_of_no_patch(stacked: World) -> None:
     made = stacked.top / "made"
     stacked.ok("apply", "--create", str(made))
     stacked.commit(made, "mine", {"x": b"x"})
-    refused(stacked, made, "the commit 'mine' has the title of no patch in series/")
+    refused(stacked, made, "x could belong to 0001-first or 0002-second or 0003-third", "--into ID")
 
 
 def test_two_commits_of_one_patch(stacked: World) -> None:
@@ -120,7 +120,16 @@ def test_two_commits_of_one_patch(stacked: World) -> None:
 def test_a_patch_without_a_commit(stacked: World) -> None:
     made = stacked.top / "made"
     stacked.ok("apply", "--create", str(made), "--upto", "2")
-    refused(stacked, made, "no commit has the title of 0003-third")
+    before = files(stacked)
+    document = stacked.ok("refresh", str(made))
+    assert document["notes"] == ["0003-third: not in the checkout, kept as it was"]
+    assert files(stacked) == before
+
+
+def test_a_lane_that_is_new_needs_a_commit_of_each_patch(world: World) -> None:
+    world.describe("0001-first")
+    clone = world.clone()
+    refused(world, clone, "no commit has the title of 0001-first")
 
 
 def test_commits_in_another_order(world: World) -> None:
@@ -168,5 +177,7 @@ def test_a_shallow_clone_that_ends_above_the_base(stacked: World) -> None:
 
 
 def test_the_base_itself(stacked: World) -> None:
-    refused(stacked, stacked.clone(), "no commit has the title of 0001-first, 0002-second, 0003-third")
+    before = files(stacked)
+    assert stacked.ok("refresh", str(stacked.clone()))["written"] == []
+    assert files(stacked) == before
     assert (stacked.upstream / "README.md").read_bytes() == UPSTREAM["README.md"]
