@@ -91,7 +91,7 @@ def locked(name: str, what: str) -> Iterator[None]:
         ) from None
     try:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        write_atomically(note, json.dumps({"pid": os.getpid(), "what": what, "since": now}).encode())
+        note.write_bytes(json.dumps({"pid": os.getpid(), "what": what, "since": now}).encode())
         yield
     finally:
         note.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ def open_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane
     if base not in series.lock.lanes:
         lanes = ", ".join(series.lock.lanes) or "none yet"
         raise InputError(f"the series has no lane for {base}.", f"Lanes there are: {lanes}.")
-    if store.commit(base, series.lock.bases[base]) is None:
+    if store.commit(base, series.lock.bases[base], objects) is None:
         fetch_base(base, series.lock.bases[base], make_progress())
     return load_lane(series, store, objects, base)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from patchq.engine.built import built_stack
 from patchq.engine.journal import Note, Record, new_token, switch_checkout
 from patchq.engine.locate import Position, locate
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
@@ -21,6 +23,7 @@ from patchq.git.checkout import (
 )
 from patchq.git.objects import Objects, read_commit
 from patchq.git.obstacles import refuse_in_the_way
+from patchq.git.packs import share_pack
 from patchq.git.run import GitError, run
 from patchq.git.switch import Switch
 from patchq.git.trees import diff_trees
@@ -34,12 +37,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane ready to be used: its base in the store, its bodies, and the whole stack, checked against the lock."""
+    """A lane ready to be used: its base in the store, its bodies, and the whole stack, checked against the lock.
+
+    Attributes:
+        base: the base's name.
+        base_commit: its commit.
+        bodies: the patches' bodies.
+        stack: the stack on that commit's tree.
+        commits: the stack's commits on that commit, where they are among the store's objects.
+        pack: the store's pack that holds them.
+    """
 
     base: str
     base_commit: str
     bodies: tuple[Body, ...]
     stack: Stack
+    commits: tuple[str, ...] = ()
+    pack: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,10 +91,10 @@ def load_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane
         InputError: the base is not in the store, or bodies and lock do not agree.
     """
     bodies = series.lane(base)
-    commit = store.require(base, series.lock.bases[base])
+    commit = store.require(base, series.lock.bases[base], objects)
     locked_trees = {step.id: step.tree for step in series.lock.lanes[base]}
-    stack = build_stack(objects, read_commit(objects, commit).tree, bodies, locked_trees)
-    return Lane(base, commit, bodies, stack)
+    built = built_stack(store, objects, commit, bodies, locked_trees)
+    return Lane(base, commit, bodies, built.stack, built.commits, built.pack)
 
 
 def choose(series: Series, lane: Lane, upto: str | None, only: Sequence[str]) -> tuple[str, ...]:
@@ -110,6 +124,17 @@ def substack(objects: Objects, lane: Lane, ids: Sequence[str]) -> Stack:
     return build_stack(objects, lane.stack.base_tree, [b for b in lane.bodies if b.id in ids])
 
 
+def commit_steps(objects: Objects, lane: Lane, parent: str, steps: Sequence[Step]) -> str:
+    """The top of the commits of some steps on `parent`: the lane's own where they are the same, else made here."""
+    own = (lane.base_commit, *lane.commits)
+    if lane.commits and parent in own:
+        at = own.index(parent)
+        if tuple(steps) == lane.stack.steps[at : at + len(steps)]:
+            return own[at + len(steps)]
+    commits = commit_stack(objects, parent, read_commit(objects, parent).tree, steps)
+    return commits[-1] if commits else parent
+
+
 def branch_for(base: str, branch: str | None) -> str:
     """The branch that a lane is put on: the one named, else `patchq/<base>`.
 
@@ -117,6 +142,8 @@ def branch_for(base: str, branch: str | None) -> str:
         InputError: it is not a name for a branch.
     """
     name = f"patchq/{base}" if branch is None else branch
+    if re.fullmatch(r"[a-z]+/v[0-9]+(?:\.[0-9]+)*", name):
+        return name
     try:
         run(["check-ref-format", f"refs/heads/{name}"])
     except GitError:
@@ -160,15 +187,14 @@ def apply_to(
         return Outcome(lane.base, position.match, tree, head.commit, head.branch, stack.steps, changed=False)
     refuse_underway(checkout)
     parent, steps = _where_to_build(checkout, head, position, stack)
-    top = commit_stack(objects, parent, read_commit(objects, parent).tree, steps)
-    _check_branch(checkout, objects, lane, target, head, top)
+    top = commit_steps(objects, lane, parent, steps)
+    was = _check_branch(checkout, objects, lane, target, head, top)
     changes = diff_trees(objects, tree, read_commit(objects, top).tree)
     refuse_in_the_way(checkout, changes, head.dirty)
     if not dry_run:
-        _flush(checkout, objects)
+        _flush(checkout, objects, lane)
         if head.ref != target:
             Record(checkout).remember_origin(target, head.ref or head.commit)
-        was = branch_commit(checkout, target)
         switch = Switch(new_token(), head.commit, top, head.ref, target, was, None, tuple(changes))
         switch_checkout(checkout, switch, note)
     return Outcome(
@@ -261,8 +287,14 @@ def _refuse_unmerged(checkout: Checkout, head: Head) -> None:
         )
 
 
-def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, head: Head, top: str) -> None:
-    """Refuse to move a branch that holds anything the series could not make again, or that is in use elsewhere."""
+def _check_branch(
+    checkout: Checkout, objects: Objects, lane: Lane, ref: str, head: Head, top: str
+) -> str | None:
+    """Refuse to move a branch that holds anything the series could not make again, or that is in use elsewhere.
+
+    Returns:
+        Where it points, None where it does not exist.
+    """
     name = ref.removeprefix("refs/heads/")
     other = elsewhere(checkout, ref)
     if other is not None:
@@ -281,11 +313,11 @@ def _check_branch(checkout: Checkout, objects: Objects, lane: Lane, ref: str, he
                 f"{name} is a branch of your own, and patchq does not move those.",
                 "Choose another with --branch.",
             )
-        return
+        return tip
     with contextlib.suppress(PatchqError, KeyError):
         position = locate(objects, tip, lane.stack, lane.bodies)
         if position.ids and not position.extras and position.base_commit is not None:
-            return
+            return tip
     raise RefusedError(
         f"the branch {name} holds commits that the series does not.",
         "Rename it (git branch -m), or choose another: --branch.",
@@ -304,11 +336,15 @@ def _way_back(checkout: Checkout, head: Head, base: str) -> str | None:
     return here[0] if len(here) == 1 else None
 
 
-def _flush(checkout: Checkout, objects: Objects) -> None:
+def _flush(checkout: Checkout, objects: Objects, lane: Lane) -> None:
+    """Give a checkout the objects of its new commits."""
     try:
+        if lane.pack:
+            share_pack(lane.pack, objects.git_dir / "objects", checkout.object_dir)
         objects.flush(checkout.common_dir)
-    except GitError as error:
+    except (GitError, OSError) as error:
+        reason = error.stderr if isinstance(error, GitError) else error.strerror
         raise EnvironmentLacksError(
-            f"{checkout.top} cannot be written: {error.stderr}.",
+            f"{checkout.top} cannot be written: {reason}.",
             "Make it writable, or make room; nothing was changed.",
         ) from None

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.cache import key_of, locked
-from patchq.engine.apply import Lane, Outcome, branch_for, substack
+from patchq.engine.apply import Lane, Outcome, branch_for, commit_steps, substack
 from patchq.engine.journal import Note, Record, new_token
 from patchq.engine.log import CheckoutChange, Entry, Log, now
-from patchq.engine.stack import commit_stack
 from patchq.errors import EnvironmentLacksError, InputError
 from patchq.git.checkout import open_checkout
+from patchq.git.packs import share_pack
 from patchq.git.run import GitError, run
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def create_checkout(
     """
     path = path.absolute()
     stack = substack(objects, lane, ids)
-    top = commit_stack(objects, lane.base_commit, lane.stack.base_tree, stack.steps)
+    top = commit_steps(objects, lane, lane.base_commit, stack.steps)
     name = branch_for(lane.base, branch)
     if name == lane.base:
         raise InputError(f"{name} is the branch of the base itself.", "Choose another with --branch.")
@@ -84,6 +84,8 @@ def _fill(draft: Path, store: Store, objects: Objects, lane: Lane, branch: str, 
     run(["init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(draft)])
     git_dir = draft / ".git"
     store.share_objects(git_dir, lane.base_commit)
+    if lane.pack:
+        share_pack(lane.pack, store.git_dir / "objects", git_dir / "objects")
     objects.flush(git_dir)
     run(["update-ref", f"refs/heads/{lane.base}", lane.base_commit], cwd=draft)
     run(["update-ref", "-m", "patchq: create", f"refs/heads/{branch}", top], cwd=draft)

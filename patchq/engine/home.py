@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patchq.engine.stack import build_stack
 from patchq.errors import RefusedError
 from patchq.git.blocks import Block, Text, blocks_of
+from patchq.git.mail import parse_mail
 from patchq.git.objects import EXECUTABLE, REGULAR, Entry
 
 if TYPE_CHECKING:
@@ -108,10 +109,11 @@ def find_home(
         stack = build_stack(objects, base_tree, lane[: own + 1])
     step = stack.steps[-1]
     before = stack.steps[-2].tree if len(stack.steps) > 1 else base_tree
+    patch = parse_mail(lane[own].data, lane[own].where)
     files = tuple(
-        _look(objects, before, step.patch, path, step.changes[path], meta) for path in sorted(step.changes)
+        _look(objects, before, patch, path, step.changes[path], meta) for path in sorted(step.changes)
     )
-    return Home(meta.id, lane[own].where, step.patch, base_tree, before, step.tree, files, step.offsets)
+    return Home(meta.id, lane[own].where, patch, base_tree, before, step.tree, files, step.offsets)
 
 
 def _look(

@@ -51,11 +51,14 @@ def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> 
     Raises:
         RefusedError: it is not this base with patches of this lane; the files that tell are named.
     """
-    paths = sorted(lane.changes)
     tree = read_commit(objects, head).tree
+    found_exactly = _by_trees(objects, head, lane)
+    if found_exactly is not None:
+        return found_exactly
+    paths = sorted(lane.changes)
     seen = _print(objects, tree, paths)
     base = _print(objects, lane.base_tree, paths)
-    titles = {step.patch.title: step.id for step in lane.steps}
+    titles = {step.title: step.id for step in lane.steps}
     found: list[str] = []
     extras: list[str] = []
     base_commit = None
@@ -88,6 +91,25 @@ def base_commit_of(objects: Objects, head: str, lane: Stack) -> str | None:
     return next(
         (c for c, commit in _history(objects, head) if _print(objects, commit.tree, paths) == base), None
     )
+
+
+def _by_trees(objects: Objects, head: str, lane: Stack) -> Position | None:
+    """Where a commit stands if it and those under it, down to the base, are a beginning of the lane by tree and title."""
+    trees = [lane.base_tree, *(step.tree for step in lane.steps)]
+    at: int | None = None
+    for commit_id, commit in _history(objects, head):
+        if at is None:
+            if commit.tree not in trees:
+                return None
+            at = start = len(trees) - 1 - trees[::-1].index(commit.tree)
+        if commit.tree != trees[at]:
+            return None
+        if at == 0:
+            return Position("tree", lane.ids[:start], commit_id, ())
+        if commit.title != lane.steps[at - 1].title:
+            return None
+        at -= 1
+    return None
 
 
 def _print(objects: Objects, tree: str, paths: Sequence[str]) -> Print:

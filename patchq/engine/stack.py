@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from patchq.errors import RefusedError
-from patchq.git.mail import MailPatch, parse_mail
-from patchq.git.objects import Commit, Entry, put_commit
+from patchq.git.mail import parse_mail
+from patchq.git.objects import Commit, put_commit
 from patchq.git.pick import HunkRefusedError, Offset, pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from patchq.git.objects import Objects
+    from patchq.git.objects import Entry, Identity, Objects
     from patchq.series.series import Body
 
 Verdict = Literal["clean", "offset", "merged", "conflict", "missing"]
@@ -25,7 +25,8 @@ class Step:
 
     Attributes:
         id: the patch.
-        patch: its body, parsed.
+        author: who wrote it and when.
+        message: its whole commit message.
         tree: the tree after it.
         changes: what it wrote, by path.
         offsets: hunks that applied elsewhere than they say.
@@ -33,11 +34,17 @@ class Step:
     """
 
     id: str
-    patch: MailPatch
+    author: Identity
+    message: str
     tree: str
     changes: Mapping[str, Entry | None]
     offsets: tuple[Offset, ...]
     merged: bool = False
+
+    @property
+    def title(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
 
     @property
     def verdict(self) -> Verdict:
@@ -117,17 +124,19 @@ def build_stack(
                 "Restore upstream.lock and series/ from version control, or record the change with patchq refresh.",
             )
         tree = picked.tree
-        steps.append(Step(body.id, patch, tree, picked.changes, picked.offsets))
+        steps.append(Step(body.id, patch.author, patch.message, tree, picked.changes, picked.offsets))
     return Stack(base_tree, tuple(steps))
 
 
-def commit_stack(objects: Objects, parent: str, parent_tree: str, steps: Sequence[Step]) -> str:
-    """Make one commit per step on `parent`, whose files outside the steps stay as they are, and give the top one.
+def commit_stack(objects: Objects, parent: str, parent_tree: str, steps: Sequence[Step]) -> tuple[str, ...]:
+    """Make one commit per step on `parent`, whose files outside the steps stay as they are, and give them in order.
 
     Author, date and message are the patch's; the committer is the author, so that the ids depend on nothing else.
     """
+    commits: list[str] = []
     top, tree = parent, parent_tree
     for step in steps:
         tree = objects.edit_tree(tree, step.changes)
-        top = put_commit(objects, Commit(tree, (top,), step.patch.author, step.patch.message))
-    return top
+        top = put_commit(objects, Commit(tree, (top,), step.author, step.message))
+        commits.append(top)
+    return tuple(commits)

@@ -67,6 +67,23 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
             mail = format_mail(home.patch.author, home.patch.message, diff, body.where)
             bodies.append(Body(body.id, body.where, mail))
             merged = placed.fit == "merged"
-            steps.append(Step(body.id, home.patch, placed.tree, placed.changes, placed.offsets, merged))
+            steps.append(
+                Step(
+                    body.id,
+                    home.patch.author,
+                    home.patch.message,
+                    placed.tree,
+                    placed.changes,
+                    placed.offsets,
+                    merged,
+                )
+            )
             tree = placed.tree
-    return replace(lane, base_commit=commit, bodies=tuple(bodies), stack=Stack(base_tree, tuple(steps)))
+    return replace(
+        lane,
+        base_commit=commit,
+        bodies=tuple(bodies),
+        stack=Stack(base_tree, tuple(steps)),
+        commits=(),
+        pack="",
+    )

@@ -117,13 +117,7 @@ def open_checkout(path: Path) -> Checkout:
     if not path.is_dir():
         raise InputError(f"{path} is not a directory.", make)
     safe: tuple[str, ...] = ()
-    asked = [
-        "--is-bare-repository",
-        "--is-inside-work-tree",
-        "--absolute-git-dir",
-        "--git-common-dir",
-        "--show-object-format",
-    ]
+    asked = ["--absolute-git-dir", "--git-common-dir", "--show-object-format", "--show-toplevel"]
     try:
         try:
             said = run(["rev-parse", *asked], cwd=path)
@@ -138,13 +132,13 @@ def open_checkout(path: Path) -> Checkout:
                 f"{path} belongs to another user, and git does not trust it.",
                 f"If you do: git config --global --add safe.directory {path.resolve()}",
             ) from None
+        if "must be run in a work tree" in error.stderr:
+            raise InputError(f"{path} is a git directory without a working tree.", make) from None
         raise InputError(f"{path} is not a git repository.", make) from None
-    bare, inside, git_dir, common, object_format = os.fsdecode(said).rstrip("\n").split("\n")
-    if bare == "true" or inside != "true":
-        raise InputError(f"{path} is a git directory without a working tree.", make)
+    git_dir, common, object_format, shown = os.fsdecode(said).rstrip("\n").split("\n", 3)
     if object_format != "sha1":
         raise InputError(f"{path} uses {object_format} object ids, and upstream's are sha1.", make)
-    top = Path(os.fsdecode(run(["rev-parse", "--show-toplevel"], cwd=path, config=safe)).rstrip("\n"))
+    top = Path(shown)
     if top != path.resolve():
         raise InputError(
             f"{path} is a directory inside the repository {top}, not a checkout of its own.", make
@@ -239,6 +233,8 @@ def branches_at(checkout: Checkout, commit: str) -> list[str]:
 
 def elsewhere(checkout: Checkout, ref: str) -> Path | None:
     """The other work tree of the repository that has a branch checked out, if any."""
+    if checkout.git_dir == checkout.common_dir and not (checkout.common_dir / "worktrees").exists():
+        return None
     where = None
     for line in os.fsdecode(checkout.run(["worktree", "list", "--porcelain"])).splitlines():
         if line.startswith("worktree "):

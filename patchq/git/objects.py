@@ -8,17 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import struct
 import subprocess
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from patchq.git.packs import write_objects
 from patchq.git.run import GitError, clean_environment, git_command, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
 REGULAR = 0o100644
@@ -30,10 +29,6 @@ DIRECTORY = 0o040000
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZERO_OID = "0" * 40
-UNPACK_LIMIT = 2000
-"""Up to this many objects are written loose, more as a pack (git's own transfer.unpackLimit is 100)."""
-
-_PACK_TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
 
 class Entry(NamedTuple):
@@ -105,6 +100,13 @@ class Objects:
             self._process.communicate()
             self._process = None
 
+    def resolve(self, name: str) -> str | None:
+        """The id of the object that a revision names, or None."""
+        try:
+            return self._read(name)[0]
+        except KeyError:
+            return None
+
     def get(self, name: str) -> tuple[str, bytes]:
         """The kind and content of an object.
 
@@ -116,6 +118,10 @@ class Objects:
         """
         if name in self._new:
             return self._new[name]
+        return self._read(name)[1:]
+
+    def _read(self, name: str) -> tuple[str, str, bytes]:
+        """The id, kind and content of an object that the repository has."""
         if "\n" in name:
             raise KeyError(name)
         if self._process is None:
@@ -140,7 +146,7 @@ class Objects:
             raise KeyError(name)
         data = reader.read(int(header[2]))
         reader.read(1)
-        return header[1].decode(), data
+        return header[0].decode(), header[1].decode(), data
 
     def blob(self, oid: str) -> bytes:
         """The content of a blob.
@@ -244,32 +250,18 @@ class Objects:
             return None
         return self.put("tree", format_tree(entries))
 
+    @property
+    def made(self) -> Collection[tuple[str, bytes]]:
+        """Kind and content of the objects that were made here."""
+        return self._new.values()
+
     def flush(self, git_dir: Path) -> int:
         """Write the new objects to a repository and give their number; nothing becomes reachable by it.
 
         Raises:
             GitError: the repository refused them (read-only, no space left).
         """
-        if not self._new:
-            return 0
-        pack = bytearray(struct.pack(">4sII", b"PACK", 2, len(self._new)))
-        for kind, data in self._new.values():
-            size = len(data)
-            byte = (_PACK_TYPES[kind] << 4) | (size & 15)
-            size >>= 4
-            while size:
-                pack.append(byte | 0x80)
-                byte = size & 0x7F
-                size >>= 7
-            pack.append(byte)
-            pack += zlib.compress(data, 1)
-        pack += hashlib.sha1(pack, usedforsecurity=False).digest()
-        command = (
-            ["unpack-objects", "-q"]
-            if len(self._new) <= UNPACK_LIMIT
-            else ["index-pack", "--stdin", "--fix-thin"]
-        )
-        run(command, stdin=bytes(pack), env={"GIT_DIR": str(git_dir)})
+        write_objects(git_dir, self.made)
         return len(self._new)
 
 

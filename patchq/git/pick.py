@@ -154,8 +154,6 @@ def _postimage(
     if not change.hunks and change.binary is None:
         return Entry(mode, old.oid if old else objects.put("blob", b"")), []
     known = old is not None and _same(change.old_oid, old.oid)
-    if known and len(change.new_oid) == len(old.oid if old else "") and objects.has(change.new_oid):
-        return Entry(mode, change.new_oid), []
     before = objects.blob(old.oid) if old else b""
     moved: list[Offset] = []
     if change.binary is not None:

@@ -11,6 +11,7 @@ import errno
 import os
 import shutil
 import stat
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from patchq.git.checkout import Checkout
 
 STAGE = "patchq-stage"
+SYNCING = 16
+"""Files that are written to the disk at a time; the file system does many in the time of one."""
 
 
 class SwitchFailedError(EnvironmentLacksError):
@@ -214,12 +217,25 @@ def _stage_files(checkout: Checkout, index: Path, directory: Path, paths: Iterab
     checkout.run(
         ["checkout-index", "--force", "-z", "--stdin", f"--prefix={directory}/"], stdin=fed, index=index
     )
-    for found, _, names in os.walk(directory):
-        for name in names:
-            file = Path(found) / name
-            if not file.is_symlink():
-                with file.open("rb") as staged:
-                    os.fsync(staged.fileno())
+    staged = [Path(found) / name for found, _, names in os.walk(directory) for name in names]
+    failed: list[OSError] = []
+
+    def sync(files: list[Path]) -> None:
+        try:
+            for file in files:
+                if not file.is_symlink():
+                    with file.open("rb") as opened:
+                        os.fsync(opened.fileno())
+        except OSError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=sync, args=(staged[n::SYNCING],)) for n in range(SYNCING)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 def _left_to_do(checkout: Checkout, stage: Path, changes: Iterable[Change]) -> list[Change]:

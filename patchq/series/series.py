@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
+from patchq.series import parsed
 from patchq.series.lock import Base, Lock, LockedPatch, read_lock
 from patchq.series.patch import PatchMeta
 from patchq.series.yamlfile import find_line, read_yaml
@@ -167,11 +168,39 @@ def find_root(given: Path | None, start: Path) -> Path:
 
 
 def load_series(root: Path) -> Series:
-    """Read the whole series.
+    """Read the whole series; one that was read before is not checked again.
 
     Raises:
         InputError: at file:line, the first thing wrong in it.
     """
+    contents = _contents(root)
+    key = parsed.key_of_bytes(contents) if contents is not None else ""
+    known = parsed.recall(key) if key else None
+    if known is not None:
+        lock, *patches = known
+        return Series(root, tuple(parsed.make(PatchMeta, p) for p in patches), parsed.make(Lock, lock))
+    series = _read_series(root)
+    if key:
+        parsed.keep(key, [series.lock, *series.patches])
+    return series
+
+
+def _contents(root: Path) -> list[tuple[str, bytes]] | None:
+    """All that a series is read from: names and bytes; None where something cannot be read."""
+    directory = root / SERIES_NAME
+    try:
+        found = [(LOCK_NAME, (root / LOCK_NAME).read_bytes())]
+        for name in sorted(os.listdir(directory)) if directory.is_dir() else []:
+            if not name.startswith(".") and (directory / name).is_dir():
+                names = "\0".join(sorted(os.listdir(directory / name)))
+                found.append((name, os.fsencode(names)))
+                found.append((f"{name}/patch.yaml", (directory / name / "patch.yaml").read_bytes()))
+    except OSError:
+        return None
+    return found
+
+
+def _read_series(root: Path) -> Series:
     lock = read_lock(root / LOCK_NAME)
     patches: list[PatchMeta] = []
     seen: dict[str, str] = {}

@@ -28,9 +28,10 @@ class Store:
     """The bare repository, opened; made on first use."""
 
     def __init__(self) -> None:
-        require_git()
+        self._known: dict[str, tuple[str, str]] = {}
         self.git_dir = cache_dir() / "store.git"
         if not (self.git_dir / "HEAD").is_file():
+            require_git()
             try:
                 run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(self.git_dir)])
             except GitError as error:
@@ -72,17 +73,25 @@ class Store:
             self._check(name, bases[name], read_commit(objects, oid).tree)
         return found
 
-    def commit(self, name: str, base: Base) -> str | None:
+    def commit(self, name: str, base: Base, objects: Objects | None = None) -> str | None:
         """The commit of a base, or None where it is not here.
+
+        Args:
+            name: the base's name.
+            base: what the lock says of it.
+            objects: the store's objects where they are open already.
 
         Raises:
             RefusedError: what is here is not the tree that the lock names.
         """
-        commit = resolve(self.git_dir, f"refs/patchq/bases/{name}")
-        if commit is None:
-            return None
-        with self.objects() as objects:
-            self._check(name, base, read_commit(objects, commit).tree)
+        if name not in self._known:
+            with contextlib.nullcontext(objects) if objects is not None else self.objects() as reader:
+                found = reader.resolve(f"refs/patchq/bases/{name}^{{commit}}")
+                if found is None:
+                    return None
+                self._known[name] = found, read_commit(reader, found).tree
+        commit, tree = self._known[name]
+        self._check(name, base, tree)
         return commit
 
     @staticmethod
@@ -93,13 +102,13 @@ class Store:
                 f"Restore upstream.lock from version control, or run patchq upstream fetch {name} --again.",
             )
 
-    def require(self, name: str, base: Base) -> str:
-        """The commit of a base that must be here.
+    def require(self, name: str, base: Base, objects: Objects | None = None) -> str:
+        """The commit of a base that must be here; arguments as `commit`.
 
         Raises:
             InputError: it has not been fetched.
         """
-        commit = self.commit(name, base)
+        commit = self.commit(name, base, objects)
         if commit is None:
             raise InputError(f"the base {name} is not in the store.", f"Run: patchq upstream fetch {name}")
         return commit
@@ -107,6 +116,7 @@ class Store:
     def keep(self, name: str, commit: str) -> None:
         """Make a commit the one of a base."""
         run(["update-ref", f"refs/patchq/bases/{name}", commit], cwd=self.git_dir)
+        self._known.pop(name, None)
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit in the store."""

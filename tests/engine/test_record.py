@@ -171,6 +171,7 @@ def test_a_checkout_that_is_not_on_the_base(world: World) -> None:
 def test_a_shallow_clone_that_ends_above_the_base(stacked: World) -> None:
     made = stacked.top / "made"
     stacked.ok("apply", "--create", str(made))
+    stacked.git("rebase", "-q", "--force-rebase", "v1", cwd=made)
     shallow = stacked.top / "shallow"
     stacked.git("clone", "-q", "--depth=2", made.as_uri(), str(shallow), cwd=stacked.top)
     refused(stacked, shallow, "the tree of v1 is not under HEAD")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchq.git import objects as module
+from patchq.git import packs as module
 from patchq.git.objects import (
     EMPTY_BLOB,
     EMPTY_TREE,
