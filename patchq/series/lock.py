@@ -159,7 +159,12 @@ def format_lock(lock: Lock) -> str:
     """The text of upstream.lock, the same for the same lock."""
 
     def base(value: Base) -> dict[str, Any]:
-        fields = {"role": value.role, "date": value.date, "tree": value.tree, "source": value.source.as_dict()}
+        fields = {
+            "role": value.role,
+            "date": value.date,
+            "tree": value.tree,
+            "source": value.source.as_dict(),
+        }
         return {k: v for k, v in fields.items() if v}
 
     return dump_yaml(

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "resolutions.yaml"
-HEADER = "Written by patchq rebase: conflicts that a person resolved, used again where the same three sides meet."
+HEADER = (
+    "Written by patchq rebase: conflicts that a person resolved, used again where the same three sides meet."
+)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,11 @@ class Series:
         """
         number = reference.zfill(4) if reference.isdigit() else reference
         exact = [p for p in self.patches if number in {p.id, p.number, p.name}]
-        found = exact or [p for p in self.patches if reference and (p.id.startswith(reference) or p.name.startswith(reference))]
+        found = exact or [
+            p
+            for p in self.patches
+            if reference and (p.id.startswith(reference) or p.name.startswith(reference))
+        ]
         if len(found) == 1:
             return found[0]
         known = ", ".join(p.id for p in (found or self.patches))
@@ -86,7 +90,9 @@ class Series:
         Raises:
             InputError: there is no such base.
         """
-        chosen = name if name is not None else self.lock.with_role("pinned") or next(iter(self.lock.bases), "")
+        chosen = (
+            name if name is not None else self.lock.with_role("pinned") or next(iter(self.lock.bases), "")
+        )
         for candidate in (chosen, f"v{chosen}"):
             if candidate in self.lock.bases:
                 return candidate, self.lock.bases[candidate]
@@ -125,7 +131,8 @@ class Series:
             step = locked.pop(body.id, None)
             if step is None:
                 raise InputError(
-                    f"{body.where} is not listed in {LOCK_NAME}.", f"Run patchq refresh to record it, or take it away.",
+                    f"{body.where} is not listed in {LOCK_NAME}.",
+                    "Run patchq refresh to record it, or take it away.",
                 )
             if step.sha256 != body.sha256:
                 raise InputError(
@@ -157,7 +164,9 @@ def find_root(given: Path | None, start: Path) -> Path:
     if named is not None:
         if (named / LOCK_NAME).is_file():
             return named.resolve()
-        raise InputError(f"{named} has no {LOCK_NAME}.", "Point --root (or PATCHQ_ROOT) at the directory that holds it.")
+        raise InputError(
+            f"{named} has no {LOCK_NAME}.", "Point --root (or PATCHQ_ROOT) at the directory that holds it."
+        )
     for directory in (start, *start.parents):
         if (directory / LOCK_NAME).is_file():
             return directory.resolve()
@@ -205,18 +214,25 @@ def _read_series(root: Path) -> Series:
     patches: list[PatchMeta] = []
     seen: dict[str, str] = {}
     directory = root / SERIES_NAME
-    names = sorted(e.name for e in os.scandir(directory) if e.is_dir() and not e.name.startswith(".")) if directory.is_dir() else []
+    names = (
+        sorted(e.name for e in os.scandir(directory) if e.is_dir() and not e.name.startswith("."))
+        if directory.is_dir()
+        else []
+    )
     for name in names:
         where = f"{SERIES_NAME}/{name}/patch.yaml"
         patch = read_yaml(directory / name / "patch.yaml", PatchMeta, where=where)
         if patch.id in seen:
-            raise InputError(f"{where}: the id {patch.id!r} is also that of {seen[patch.id]}.", "Give each its own.")
+            raise InputError(
+                f"{where}: the id {patch.id!r} is also that of {seen[patch.id]}.", "Give each its own."
+            )
         seen[patch.id] = where
         patches.append(patch)
     for patch, name in zip(patches, names, strict=True):
         if patch.id != name:
             raise InputError(
-                f"{seen[patch.id]}: id is {patch.id!r} and the directory is {name!r}.", "Make the two the same.",
+                f"{seen[patch.id]}: id is {patch.id!r} and the directory is {name!r}.",
+                "Make the two the same.",
             )
     _check_numbers(patches, seen)
     _check_bodies(root, names, lock)
@@ -303,9 +319,12 @@ def _check_depends(patches: list[PatchMeta], where: Callable[[str], str]) -> Non
                 path = _path_between(needed, patch.id, depends)
                 if path:
                     cycle = " → ".join([patch.id, *path])
-                    raise InputError(f"{where(patch.id)}: depends makes a cycle: {cycle}.", "Take one edge out.")
+                    raise InputError(
+                        f"{where(patch.id)}: depends makes a cycle: {cycle}.", "Take one edge out."
+                    )
                 raise InputError(
-                    f"{where(patch.id)}: depends on {needed}, which comes later in the series.", "Move one of the two.",
+                    f"{where(patch.id)}: depends on {needed}, which comes later in the series.",
+                    "Move one of the two.",
                 )
 
 

@@ -52,7 +52,9 @@ def read_yaml(path: Path, noun: type[T], *, where: str = "") -> T:
     where = where or str(path)
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{where} is larger than {MAX_BYTES} bytes.", "This is not a file that patchq wrote.")
+            raise InputError(
+                f"{where} is larger than {MAX_BYTES} bytes.", "This is not a file that patchq wrote."
+            )
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise InputError(f"{where} does not exist.", "Restore it, or point --root at the project.") from None
@@ -124,7 +126,9 @@ def find_line(path: Path, *keys: str) -> int:
 
 def dump_yaml(data: Any, header: str) -> str:
     """Plain data as YAML, the same text every time, under a comment."""
-    body = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000, default_flow_style=False)
+    body = yaml.dump(
+        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000, default_flow_style=False
+    )
     return f"# {header}\n{body}"
 
 
@@ -144,7 +148,10 @@ def _compose(text: str, where: str) -> yaml.Node | None:
 
 
 def _plain(
-    node: yaml.Node | None, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], where: str,
+    node: yaml.Node | None,
+    at: tuple[str | int, ...],
+    lines: dict[tuple[str | int, ...], int],
+    where: str,
 ) -> Any:
     """The node as plain data; the line of each value is noted in `lines`."""
     if node is None:
@@ -155,7 +162,9 @@ def _plain(
         for key, value in node.value:
             name = str(key.value)
             if name in mapping:
-                raise InputError(f"{where}:{key.start_mark.line + 1}: the key {name!r} stands twice.", "Keep one.")
+                raise InputError(
+                    f"{where}:{key.start_mark.line + 1}: the key {name!r} stands twice.", "Keep one."
+                )
             lines[(*at, name)] = key.start_mark.line + 1
             mapping[name] = _plain(value, (*at, name), lines, where)
         return mapping
@@ -182,7 +191,9 @@ def _allowed(noun: Any, loc: tuple[str | int, ...]) -> list[str]:
         options = [noun, *typing.get_args(noun)]
         args = [a for o in options for a in (o, *typing.get_args(o))]
         if isinstance(part, str):
-            owner = next((a for a in args if dataclasses.is_dataclass(a) and part in typing.get_type_hints(a)), None)
+            owner = next(
+                (a for a in args if dataclasses.is_dataclass(a) and part in typing.get_type_hints(a)), None
+            )
             if owner is not None:
                 noun = typing.get_type_hints(owner)[part]
                 continue

@@ -106,7 +106,11 @@ def test_a_base_may_have_it_otherwise() -> None:
     ("there", "line", "words"),
     [
         ("title: No tag", 4, "v2: title 'No tag' does not begin with upstream's tags"),
-        ("because: {0009-x: It is so.}", 4, "v2: because gives a reason for '0009-x', which depends does not"),
+        (
+            "because: {0009-x: It is so.}",
+            4,
+            "v2: because gives a reason for '0009-x', which depends does not",
+        ),
         ("time_limit: 0", 4, "v2: time_limit 0 is not a number of seconds"),
         ("tests: [{gate: cpu, run: [/etc/passwd]}]", 4, "is not a path inside the vLLM tree"),
         ("gates: [cpu]", 4, "unknown key 'bases.v2.gates'"),
