@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from patchq.commands import (
-    apply,
-    build,
-    deps,
-    doctor,
-    edit,
-    evidence,
-    export,
-    forecast,
-    history,
-    import_,
-    lint,
-    rebase,
-    refresh,
-    status,
-    test,
-    upstream,
-    verdict,
-    verify,
-)
 from patchq.commands.context import Settings
 from patchq.errors import EnvironmentLacksError, PatchqError
 from patchq.git.run import strip_environment
@@ -36,8 +19,70 @@ from patchq.ui.output import drop_stdout
 
 INTERRUPTED = 130
 
+COMMANDS = {
+    "upstream": ("upstream", "Bases and their sources: list, fetch, add."),
+    "status": ("status", "The series; for a checkout, how far it has it."),
+    "show": ("show", "One patch as a page: why, files, tests, verdicts."),
+    "apply": ("apply", "Put the patches on a checkout, all or nothing."),
+    "unapply": ("apply", "Take the patches off a checkout again."),
+    "verify": ("verify", "Prove that a checkout, or an install, is the patched tree."),
+    "build": ("build", "Rebuild what the patches oblige to, and install it."),
+    "deps": ("deps", "Which patch needs which, derived and declared."),
+    "forecast": ("forecast", "What becomes of each patch on each base."),
+    "verdict": ("verdict", "A person's rulings on what became of a patch."),
+    "rebase": ("rebase", "Carry the series to another base."),
+    "refresh": ("refresh", "Write the series anew from a checkout."),
+    "new": ("edit", "Begin a patch."),
+    "import": ("import_:import_", "Take in a patch file, a mailbox, commits or a branch."),
+    "fold": ("edit", "Make one patch part of another."),
+    "split": ("edit", "Make two patches of one."),
+    "rename": ("edit", "Call a patch otherwise."),
+    "move": ("edit", "Put a patch elsewhere in the order."),
+    "drop": ("edit", "Take a patch out of the series."),
+    "log": ("history", "What was done, newest first."),
+    "undo": ("history", "Take a command back."),
+    "test": ("test:run", "Prove each patch by its own tests."),
+    "lint": ("lint", "Upstream's own rules on each patch."),
+    "evidence": ("evidence", "Recorded results: what is proven where."),
+    "export": ("export", "Hand the patches on: branches, overlay, quilt, mailbox."),
+    "report": ("report", "A page of it all."),
+    "doctor": ("doctor", "What this machine can run, and what is missing."),
+}
+"""Each command's module in `patchq.commands` (and its function, where that has another name), and what the list says of it."""
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is called and not before."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {
+            name: TyperCommand(name, short_help=text, rich_markup_mode=None)
+            for name, (_, text) in COMMANDS.items()
+        }
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, imported; None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        place, text = COMMANDS[cmd_name]
+        name, _, function = place.partition(":")
+        module = importlib.import_module(f"patchq.commands.{name}")
+        if hasattr(module, "app"):
+            return get_command(module.app)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(cmd_name, short_help=text)(getattr(module, function or cmd_name))
+        return get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, from what is said here alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
 app = typer.Typer(
     name="patchq",
+    cls=Commands,
     help="Feature patches over upstream vLLM: apply them, prove them, carry them to the next release.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -66,33 +111,6 @@ def top(
 ) -> None:
     """Set up what every command shares."""
     context.obj = Settings(root)
-
-
-app.add_typer(upstream.app, name="upstream")
-app.command(short_help="The series; for a checkout, how far it has it.")(status.status)
-app.command(short_help="Put the patches on a checkout, all or nothing.")(apply.apply)
-app.command(short_help="Take the patches off a checkout again.")(apply.unapply)
-app.command(short_help="Prove that a checkout, or an install, is the patched tree.")(verify.verify)
-app.command(short_help="Rebuild what the patches oblige to, and install it.")(build.build)
-app.command(short_help="Which patch needs which, derived and declared.")(deps.deps)
-app.command(short_help="What becomes of each patch on each base.")(forecast.forecast)
-app.add_typer(verdict.app, name="verdict")
-app.command(short_help="Carry the series to another base.")(rebase.rebase)
-app.command(short_help="Write the series anew from a checkout.")(refresh.refresh)
-app.command(short_help="Begin a patch.")(edit.new)
-app.command("import", short_help="Take in a patch file, a mailbox, commits or a branch.")(import_.import_)
-app.command(short_help="Make one patch part of another.")(edit.fold)
-app.command(short_help="Make two patches of one.")(edit.split)
-app.command(short_help="Call a patch otherwise.")(edit.rename)
-app.command(short_help="Put a patch elsewhere in the order.")(edit.move)
-app.command(short_help="Take a patch out of the series.")(edit.drop)
-app.command(short_help="What was done, newest first.")(history.log)
-app.command(short_help="Take a command back.")(history.undo)
-app.command("test", short_help="Prove each patch by its own tests.")(test.run)
-app.command(short_help="Upstream's own rules on each patch.")(lint.lint)
-app.add_typer(evidence.app, name="evidence")
-app.add_typer(export.app, name="export")
-app.command(short_help="What this machine can run, and what is missing.")(doctor.doctor)
 
 
 def main() -> None:

@@ -10,7 +10,10 @@ from patchq.commands.context import load
 from patchq.commands.options import Json, PatchIds
 
 app = typer.Typer(
-    help="Recorded results: what is proven where.", invoke_without_command=True, rich_markup_mode=None
+    add_completion=False,
+    help="Recorded results: what is proven where.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
 )
 
 

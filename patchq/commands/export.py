@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from patchq.series.series import Series
 
 app = typer.Typer(
+    add_completion=False,
     help="Hand the patches on: branches, overlay, quilt, mailbox.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -84,7 +85,7 @@ def quilt(
 
     series = load(context)
     with _stacked(series, base, upto, only or ()) as (objects, lane, stack):
-        files = quilt_of(bodies_of(objects, lane, stack), stack)
+        files = quilt_of(bodies_of(objects, lane, stack))
         write_directory(out, files, SERIES)
     if json:
         print_json({**_document(lane, stack), "files": list(files)})

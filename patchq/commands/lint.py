@@ -83,9 +83,9 @@ def _of_series(
     changes = []
     tree = lane.stack.base_tree
     for step in lane.stack.steps:
-        who = f"{step.patch.author.name} <{step.patch.author.email}>"
+        who = f"{step.author.name} <{step.author.email}>"
         if step.id in wanted:
-            changes.append(Change(step.id, objects, tree, step.tree, step.patch.message, who))
+            changes.append(Change(step.id, objects, tree, step.tree, step.message, who))
         tree = step.tree
     return changes
 

@@ -11,7 +11,10 @@ from patchq.commands.context import load
 from patchq.commands.options import BaseNames, Json
 
 app = typer.Typer(
-    help="Bases and their sources: list, fetch, add.", no_args_is_help=True, rich_markup_mode=None
+    add_completion=False,
+    help="Bases and their sources: list, fetch, add.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

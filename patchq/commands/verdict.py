@@ -10,7 +10,10 @@ from patchq.commands.context import editing, load
 from patchq.commands.options import Json, PatchId
 
 app = typer.Typer(
-    help="A person's rulings on what became of patches.", no_args_is_help=True, rich_markup_mode=None
+    add_completion=False,
+    help="A person's rulings on what became of patches.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import scratch_dir
 from patchq.errors import RefusedError
-from patchq.git.mail import diff_trees, format_mail
+from patchq.git.mail import diff_trees, format_mail, parse_mail
 from patchq.git.objects import EXECUTABLE, REGULAR
 from patchq.git.run import run
 from patchq.series.series import Body
@@ -35,7 +35,7 @@ def bodies_of(objects: Objects, lane: Lane, stack: Stack) -> tuple[Body, ...]:
     with written(objects) as (repository, below):
         for step in stack.steps:
             diff = diff_trees(repository, tree, step.tree, below)
-            mail = format_mail(step.patch.author, step.patch.message, diff, where[step.id])
+            mail = format_mail(step.author, step.message, diff, where[step.id])
             bodies.append(Body(step.id, where[step.id], mail))
             tree = step.tree
     return tuple(bodies)
@@ -56,14 +56,14 @@ def mbox_of(bodies: Sequence[Body]) -> bytes:
     return b"".join(body.data for body in bodies)
 
 
-def quilt_of(bodies: Sequence[Body], stack: Stack) -> dict[str, bytes]:
+def quilt_of(bodies: Sequence[Body]) -> dict[str, bytes]:
     """The patches as a directory for quilt, by file name.
 
     Raises:
         RefusedError: a patch has what `patch`, which quilt runs, cannot carry: a binary change or a link.
     """
-    for body, step in zip(bodies, stack.steps, strict=True):
-        for change in step.patch.changes:
+    for body in bodies:
+        for change in parse_mail(body.data, body.where).changes:
             reason = ""
             if change.binary is not None:
                 reason = "is binary"

@@ -44,10 +44,10 @@ class Ground:
 def parts_of(branch: Branch, proof: Proof, ground: Ground, helpers: Sequence[str]) -> dict[Part, str]:
     """The parts of a description, in Markdown."""
     patch = branch.patch
-    text = split_trailers(branch.lane.stack.steps[-1].patch.message)[0].partition("\n")[2].strip()
+    text = split_trailers(branch.lane.stack.steps[-1].message)[0].partition("\n")[2].strip()
     details = [flow(text)] if text else []
     if len(branch.ids) > 1:
-        below = ", ".join(f"`{s.patch.title}`" for s in branch.lane.stack.steps[:-1])
+        below = ", ".join(f"`{s.title}`" for s in branch.lane.stack.steps[:-1])
         details.append(
             f"This branch stands on commits that have to go in first: {below}. Review the last commit."
         )

@@ -98,9 +98,9 @@ def make_branch(
         there = replace(own, base_commit=onto.commit, stack=build_stack(objects, onto.tree, own.bodies))
     if patch.id not in there.stack.ids:
         raise RefusedError(f"{patch.id} has landed in {onto.name}: all of it is there.", "Leave it out.")
-    signed = tuple(replace(step, patch=sign(step.patch, who, helpers)) for step in there.stack.steps)
+    signed = tuple(sign(step, who, helpers) for step in there.stack.steps)
     there = replace(there, stack=replace(there.stack, steps=signed))
-    tip = commit_stack(objects, onto.commit, onto.tree, signed)
+    tip = commit_stack(objects, onto.commit, onto.tree, signed)[-1]
     branch = Branch(patch, PREFIX + patch.id, there, stack.tree, tip, read_commit(objects, tip).tree)
     return _against_old(series, checkout, objects, branch)
 

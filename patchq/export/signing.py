@@ -15,8 +15,8 @@ from patchq.vllm.rules import sign_off, sign_offs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from patchq.engine.stack import Step
     from patchq.git.checkout import Checkout
-    from patchq.git.mail import MailPatch
 
 _TRAILER = re.compile(r"[A-Za-z0-9-]+: \S.*")
 
@@ -53,20 +53,20 @@ def find_exporter(named: str | None, checkout: Checkout) -> Person:
     return Person(found[1].strip(), found[2])
 
 
-def sign(patch: MailPatch, who: Person, helpers: Sequence[str]) -> MailPatch:
+def sign(step: Step, who: Person, helpers: Sequence[str]) -> Step:
     """A patch as it goes upstream: the exporter answers for it; who wrote it and signed it off stays its author.
 
     One who wrote it and did not sign it off cannot be its author upstream, and is named as a co-author.
 
     Args:
-        patch: the patch.
+        step: the patch in its stack.
         who: the exporter.
         helpers: AI tools that had a part in it.
     """
-    text, trailers = split_trailers(patch.message)
-    author, credit = patch.author, []
+    text, trailers = split_trailers(step.message)
+    author, credit = step.author, []
     wrote = f"{author.name} <{author.email}>"
-    if wrote != str(who) and wrote not in sign_offs(patch.message):
+    if wrote != str(who) and wrote not in sign_offs(step.message):
         credit = [f"Co-authored-by: {wrote}"]
     if credit or wrote == OWNER:
         author = replace(author, name=who.name, email=who.email)
@@ -76,7 +76,7 @@ def sign(patch: MailPatch, who: Person, helpers: Sequence[str]) -> MailPatch:
     placeholder = sign_off(*OWNER.removesuffix(">").split(" <"))
     kept = [line for line in trailers if line not in {own, placeholder}]
     kept += [line for line in (*credit, *map(assistance, helpers)) if line not in kept]
-    return replace(patch, author=author, message="\n".join([text, "", *kept, own]) + "\n")
+    return replace(step, author=author, message="\n".join([text, "", *kept, own]) + "\n")
 
 
 def split_trailers(message: str) -> tuple[str, list[str]]:

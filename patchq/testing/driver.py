@@ -130,7 +130,7 @@ def raise_loopback() -> None:
 def private_bytes(group: int, *, alone: bool) -> int:
     """Bytes of private memory of a group's processes: all but this one where the namespace is ours, else by group id."""
     total = 0
-    for name in os.listdir("/proc"):  # noqa: PTH208
+    for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):
