@@ -253,9 +253,7 @@ class _Gatherer:
         known = {}
         if lane is not None:
             starts = [lane.base_tree, *(s.tree for s in lane.steps)]
-            known = {
-                s.id: (starts[n], s.tree, s.patch.author, s.patch.message) for n, s in enumerate(lane.steps)
-            }
+            known = {s.id: (starts[n], s.tree, s.author, s.message) for n, s in enumerate(lane.steps)}
         made: dict[str, Body] = {}
         for number, slot in enumerate(slots):
             before, after = self._step(trees, number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -246,7 +247,7 @@ def _check_numbers(patches: list[PatchMeta], where: dict[str, str]) -> None:
     Raises:
         InputError: naming the two.
     """
-    for one, two in zip(patches, patches[1:], strict=False):
+    for one, two in itertools.pairwise(patches):
         if one.number == two.number:
             raise InputError(
                 f"{where[two.id]}: the number {two.number} is also that of {one.id}.",
