@@ -34,6 +34,7 @@ class Hunk:
         new: the postimage's lines, with their endings.
         leading: lines of context before the first change.
         trailing: lines of context after the last change.
+        kept: lines of context in all.
     """
 
     line: int
@@ -44,6 +45,17 @@ class Hunk:
     new: tuple[bytes, ...]
     leading: int
     trailing: int
+    kept: int = 0
+
+    @property
+    def added(self) -> int:
+        """How many lines it adds."""
+        return len(self.new) - self.kept
+
+    @property
+    def removed(self) -> int:
+        """How many lines it takes away."""
+        return len(self.old) - self.kept
 
 
 @dataclass(frozen=True)
@@ -269,7 +281,7 @@ def _hunk(
 ) -> Hunk:
     old: list[bytes] = []
     new: list[bytes] = []
-    leading = trailing = 0
+    leading = trailing = kept = 0
     changed = False
     while len(old) < counts[0] or len(new) < counts[1]:
         line = reader.peek()
@@ -284,6 +296,7 @@ def _hunk(
             mark, text = b" ", b"\n"
         if mark == b" ":
             trailing += 1
+            kept += 1
             leading += not changed
         elif mark in b"+-" and mark:
             changed, trailing = True, 0
@@ -313,7 +326,7 @@ def _hunk(
     extra = reader.peek()
     if extra is not None and extra[:1] in b"+ -" and not extra.startswith(b"-- ") and extra != b"--\n":
         raise reader.fail(f"{shown(extra)} stands after the hunk of line {start} has all its promised lines")
-    return Hunk(start, old_start, new_start, heading.strip(), tuple(old), tuple(new), leading, trailing)
+    return Hunk(start, old_start, new_start, heading.strip(), tuple(old), tuple(new), leading, trailing, kept)
 
 
 def _mode(reader: Reader, text: bytes) -> int:

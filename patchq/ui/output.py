@@ -49,6 +49,11 @@ def print_line(text: str) -> None:
     _write(_printable(text) + "\n")
 
 
+def print_text(text: str) -> None:
+    """Whole text, as it is."""
+    _write(_printable(text))
+
+
 def drop_stdout() -> None:
     """Let what is still to be written go nowhere, so that Python does not try it once more and fail as it exits."""
     with contextlib.suppress(OSError, ValueError):
@@ -84,3 +89,30 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(_printable(cell), style=STYLES.get(cell, "")) for cell in row))
     Console(no_color=True if os.environ.get("NO_COLOR") else None).print(table)
+
+
+def print_page(title: str, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """A page: a title, then headings with lines under them, wrapped to the terminal; plain where stdout is a pipe."""
+    if not sys.stdout.isatty():
+        print_line(title)
+        for heading, lines in parts:
+            print_line(f"\n{heading}:")
+            for line in lines:
+                for one in line.split("\n"):
+                    print_line(f"  {one}".rstrip())
+        return
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(no_color=True if os.environ.get("NO_COLOR") else None)
+    console.print(Text(_printable(title), style="bold"))
+    for heading, lines in parts:
+        console.print()
+        console.print(Text(heading, style="bold cyan"))
+        for line in lines:
+            indent = len(line) - len(line.lstrip(" "))
+            style = STYLES.get(
+                line.split(":")[1].strip() if heading == "verdicts" and ":" in line else "", ""
+            )
+            console.print(Padding(Text(_printable(line.strip()), style=style), (0, 0, 0, 2 + indent)))
