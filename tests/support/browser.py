@@ -1,0 +1,68 @@
+"""A headless Chromium from the system's packages, and axe-core from npm; nothing they open leaves this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+AXE = "axe-core@4.11.0"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser, closed at the end."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def axe_script(cache: Path) -> str:
+    """axe-core's script, fetched once."""
+    directory = cache / "tools" / AXE
+    script = directory / "package" / "axe.min.js"
+    directory.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(f"{directory}.lock"):
+        if not script.is_file():
+            env = {
+                **os.environ,
+                "npm_config_cache": str(directory / "npm"),
+                "npm_config_update_notifier": "false",
+            }
+            packed = subprocess.run(
+                ["npm", "pack", AXE, "--silent"],
+                cwd=directory,
+                env=env,
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout.split()[-1]
+            with tarfile.open(directory / packed) as archive:
+                archive.extract("package/axe.min.js", directory, filter="data")
+    return script.read_text("utf-8")
