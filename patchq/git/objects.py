@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.git.packs import write_objects
-from patchq.git.run import GitError, clean_environment, git_command, run
+from patchq.git.run import GitError, clean_environment, git_command, no_git, run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -125,14 +125,7 @@ class Objects:
         if "\n" in name:
             raise KeyError(name)
         if self._process is None:
-            self._process = subprocess.Popen(
-                git_command(["cat-file", "--batch"], ["protocol.allow=never"]),
-                cwd=self.git_dir,
-                env=clean_environment({"GIT_DIR": str(self.git_dir), **self._env}),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            self._process = self._start()
         reader, writer = self._process.stdout, self._process.stdin
         if reader is None or writer is None:
             raise KeyError(name)
@@ -147,6 +140,21 @@ class Objects:
         data = reader.read(int(header[2]))
         reader.read(1)
         return header[0].decode(), header[1].decode(), data
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                git_command(["cat-file", "--batch"], ["protocol.allow=never"]),
+                cwd=self.git_dir,
+                env=clean_environment({"GIT_DIR": str(self.git_dir), **self._env}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except FileNotFoundError as error:
+            if not self.git_dir.is_dir():
+                raise
+            raise no_git() from error
 
     def blob(self, oid: str) -> bytes:
         """The content of a blob.

@@ -148,13 +148,17 @@ def run(
     except FileNotFoundError as error:
         if cwd is not None and not cwd.is_dir():
             raise GitError(args, 128, b"", f"no such directory: {cwd}".encode()) from error
-        raise EnvironmentLacksError(
-            "git is not on PATH.",
-            f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer and run this again.",
-        ) from error
+        raise no_git() from error
     if check and done.returncode:
         raise GitError(args, done.returncode, done.stdout, done.stderr)
     return done.stdout
+
+
+def no_git() -> EnvironmentLacksError:
+    """What is said where there is no git."""
+    return EnvironmentLacksError(
+        "git is not on PATH.", f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer and run this again."
+    )
 
 
 @functools.cache
