@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from patchq.commands.context import load
-from patchq.commands.options import Json, PatchIds
+from patchq.commands.options import DryRun, Json, PatchIds
 
 app = typer.Typer(
     add_completion=False,
@@ -52,6 +53,53 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
     print_table(["patch", "base", "gate", "target", "device", "result", "about", "date"], rows)
     proven = {r["id"] for r in records if r["current"] and r.get("proved")}
     print_line(f"{len(records)} records; {len(proven)} of {len(chosen)} patches are proved as they stand")
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="RESULT", help="The result.json that a bundle's run wrote.")],
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The bundle, where it was not written with this cache."),
+    ] = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Check a result that a bundle brought back, and record what it proves."""
+    from patchq.commands.lanes import open_lane
+    from patchq.commands.test import describe, print_verdicts
+    from patchq.testing.evidence import record_evidence
+    from patchq.testing.imported import judge_result, read_result
+    from patchq.ui.output import print_json
+    from patchq.upstream.store import Store
+
+    series = load(context)
+    result = read_result(file, bundle)
+    store = Store()
+    with store.objects() as objects:
+        lane = open_lane(series, store, objects, series.base(result.plan["base"])[0])
+        answer = judge_result(series, objects, lane, result)
+    prove = any(r["role"] == "before" for r in result.plan["runs"])
+    gates = dict.fromkeys(r["gate"] for r in result.plan["runs"])
+    words = ["patchq", "bundle", "--base", lane.base, f"--{result.plan['mode']}", *(["--prove"] if prove else [])]
+    command = " ".join([*words, *(f"--gate {gate}" for gate in gates)])
+    recorded = []
+    if not dry_run:
+        recorded = record_evidence(series, lane, answer, command)
+    if json:
+        print_json(
+            {
+                "base": lane.base,
+                "bundle": result.plan["id"],
+                "results": [describe(v, lane.base) for v in answer.verdicts],
+                "recorded": recorded,
+            }
+        )
+    else:
+        print_verdicts(answer.verdicts, recorded, prove=prove)
+    if any(not v.ok for v in answer.verdicts):
+        raise typer.Exit(1)
 
 
 def _result(record: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ def run(
         results = [describe(v, name) for v in answer.verdicts]
         print_json({"base": name, "results": results, "recorded": recorded})
     else:
-        _print(answer.verdicts, recorded, prove=prove)
+        print_verdicts(answer.verdicts, recorded, prove=prove)
     if any(not v.ok for v in answer.verdicts):
         raise typer.Exit(1)
     if answer.verdicts and all(v.status == "not run" for v in answer.verdicts):
@@ -262,6 +262,9 @@ def describe(verdict: Verdict, base: str) -> dict[str, Any]:
         },
         "cached": verdict.cached,
         "seconds": verdict.seconds,
+        "device": verdict.on.device if verdict.on else None,
+        "capability": verdict.on.target if verdict.on else None,
+        "cubins": list(verdict.on.cubins) if verdict.on else [],
     }
 
 
@@ -276,7 +279,8 @@ def _command(asked: Asked, base: str, wanted: Wanted) -> str:
     return " ".join(words)
 
 
-def _print(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove: bool) -> None:
+def print_verdicts(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove: bool) -> None:
+    """Verdicts for a person: a line each, then what speaks against them, and how many there are of each kind."""
     from typing import get_args
 
     from patchq.testing.prove import Status

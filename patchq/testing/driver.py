@@ -69,6 +69,7 @@ class Recorder:
             why=why,
             xfail=hasattr(report, "wasxfail"),
             seconds=round(report.duration, 3),
+            properties=[list(pair) for pair in report.user_properties],
         )
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from patchq.engine.behaviour import STOCK
+from patchq.gpu.judge import summary
 from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
@@ -53,7 +54,7 @@ def with_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> d
         series: the series.
         lane: the lane.
         answer: the verdicts and their environment.
-        command: what a person would type to get them.
+        command: what a person would type to get them but for the patches.
 
     Returns:
         The files that change, by path relative to the project.
@@ -75,6 +76,7 @@ def with_evidence(series: Series, lane: Lane, answer: Answer, command: str) -> d
             "after": asdict(verdict.after.counts),
             "before_passed": _passed(verdict.before) if verdict.before else None,
             "neighbours": verdict.same,
+            **_card_facts(verdict),
         }
         _append(written, series, record, verdict, command)
     return written
@@ -126,7 +128,7 @@ def _identity(verdict: Verdict, environment: Environment, base: str, sha256: str
         "mode": verdict.mode,
         "gate": task.gate,
         "target": task.target,
-        "device": device_of(task.gate, find_cards()),
+        "device": verdict.on.device if verdict.on else device_of(task.gate, find_cards()),
         "toolchain": {"key": environment.key, **environment.facts},
     }
 
@@ -167,6 +169,17 @@ def failures(outcome: Outcome) -> list[str]:
     others += [test for test in reasons if test not in others]
     lines = [f"{test}: {reasons[test]}" for test in others[:SHOWN]]
     return lines or ([f"{outcome.problem} {outcome.detail}"] if outcome.problem else [])
+
+
+def _card_facts(verdict: Verdict) -> dict[str, Any]:
+    """What is recorded beside of a run on a card: its capability, driver, memory and kernels, and what was measured."""
+    facts: dict[str, Any] = {}
+    if verdict.on is not None:
+        on = verdict.on
+        facts = {"capability": on.target, "driver": on.driver, "memory": on.memory, "cubins": summary(on.cubins)}
+    if verdict.after is not None and verdict.after.measured:
+        facts["measured"] = verdict.after.measured
+    return facts
 
 
 def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:

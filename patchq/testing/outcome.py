@@ -63,6 +63,7 @@ class Outcome:
         seconds: that it took.
         peak_bytes: private memory of all its processes at the highest.
         log_sha256: hash of the whole log.
+        measured: what tests recorded with pytest's `record_property`, by node id and name.
     """
 
     tests: dict[str, Result] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class Outcome:
     seconds: float = 0.0
     peak_bytes: int = 0
     log_sha256: str = ""
+    measured: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counts:
@@ -125,6 +127,7 @@ def read_outcome(
     tests: dict[str, Result] = {}
     reasons: dict[str, str] = {}
     collect_errors: dict[str, str] = {}
+    measured: dict[str, dict[str, Any]] = {}
     running, finished, skipped_files = "", False, 0
     for event in _events(report):
         kind, name = event["event"], event.get("id", "")
@@ -139,6 +142,8 @@ def read_outcome(
             _note(event, tests, reasons)
             if event["when"] == "teardown":
                 running = ""
+                if event.get("properties"):
+                    measured[name] = dict(event["properties"])
         elif kind == "finish":
             finished = True
     base = Outcome(tests, reasons, collect_errors, log_sha256=log_sha256)
@@ -154,6 +159,7 @@ def read_outcome(
         (facts or {}).get("seconds", 0.0),
         (facts or {}).get("peak_bytes", 0),
         log_sha256,
+        measured,
     )
 
 

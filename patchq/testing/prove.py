@@ -19,6 +19,25 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
+class OnCard:
+    """A run on a card.
+
+    Attributes:
+        device: the product's name.
+        target: its capability, as compilers name it.
+        driver: the driver's version.
+        memory: bytes of the card in use, `before` and `after`.
+        cubins: the kernels that were compiled, each as `Cubin.as_dict` gives it.
+    """
+
+    device: str
+    target: str
+    driver: str
+    memory: dict[str, int]
+    cubins: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The answer for one task.
 
@@ -32,6 +51,7 @@ class Verdict:
         same: neighbours' tests with the same outcome with and without the patch.
         cached: whether nothing had to be run.
         seconds: of the runs, whenever they were.
+        on: the card that the tests ran on, and what they left of it; None where they ran on none.
     """
 
     task: Task
@@ -45,6 +65,7 @@ class Verdict:
     cached: bool = False
     seconds: float = 0.0
     seam: tuple[dict[str, Any], ...] = field(default=())
+    on: OnCard | None = None
 
     @property
     def proved(self) -> bool | None:

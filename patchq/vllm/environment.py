@@ -125,6 +125,16 @@ def ensure_environment(
     )
 
 
+def distributions(wanted: Requirements, progress: Progress) -> list[str]:
+    """What the environment of these requirements has installed, as `name==version`; it is made where it is not there.
+
+    Raises:
+        EnvironmentLacksError: it cannot be made.
+    """
+    found: list[str] = json.loads((_ensure_venv(wanted, progress) / "environment.json").read_bytes())["distributions"]
+    return found
+
+
 def environment_state(objects: Objects, tree: str, torch: str | None = None) -> str:
     """For the doctor: `ready`, or what making it will take."""
     directory = _directory(read_requirements(objects, tree, torch))
