@@ -43,6 +43,7 @@ COMMANDS = {
     "undo": ("history", "Take a command back."),
     "test": ("test:run", "Prove each patch by its own tests."),
     "lint": ("lint", "Upstream's own rules on each patch."),
+    "gpu": ("gpu", "What can be said of a card without it."),
     "bundle": ("bundle", "Take tests to a machine with a card and without network."),
     "evidence": ("evidence", "Recorded results: what is proven where."),
     "export": ("export", "Hand the patches on: branches, overlay, quilt, mailbox."),

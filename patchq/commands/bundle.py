@@ -44,6 +44,9 @@ def bundle(
             metavar="FILE", help="Distributions that are there already, one a line, as pip freeze gives them."
         ),
     ] = None,
+    no_wheels: Annotated[
+        bool, typer.Option("--no-wheels", help="Without any wheel: all of it is there already.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write a directory that holds patches' tests and all they need; bash DIR/run there needs only Python and torch."""
@@ -54,15 +57,16 @@ def bundle(
     from patchq.ui.output import print_json, print_line, print_table
     from patchq.ui.progress import make_progress
     from patchq.upstream.store import Store
-    from patchq.vllm.device import ensure_kit
+    from patchq.vllm.device import ensure_kit, pinned_distributions
 
-    gates = _gates(gate)
+    gates, lines = _gates(gate), _lines(have)
     python = _python(python_version)
     size = _bytes(split)
     series = load(context)
     store, progress = Store(), make_progress()
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
+        series = series.on(lane.base)
         mode = "stack" if stack else "alone"
         tasks = [
             task
@@ -72,9 +76,10 @@ def bundle(
         ]
         _refuse_none(tasks, gates)
         tree = lane.stack.base_tree
-        kit = ensure_kit(lane.base, series.lock.bases[lane.base], objects, tree, python, progress)
+        kit = ensure_kit(lane.base, series.lock.bases[lane.base], objects, tree, progress)
         _refuse_plain(kit.compiled, gates)
-        wheels = fetch_wheels(without(kit.distributions, _lines(have)), python, progress)
+        pins = () if no_wheels else pinned_distributions(objects, tree, python, progress)
+        wheels = fetch_wheels(without(pins, lines), python, progress)
         written = write_bundle(
             objects, lane, tasks, kit, wheels, out.absolute(), mode=mode, prove=prove, split=size, progress=progress
         )

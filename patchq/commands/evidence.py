@@ -79,6 +79,7 @@ def import_(
     store = Store()
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(result.plan["base"])[0])
+        series = series.on(lane.base)
         answer = judge_result(series, objects, lane, result)
     prove = any(r["role"] == "before" for r in result.plan["runs"])
     gates = dict.fromkeys(r["gate"] for r in result.plan["runs"])

@@ -36,8 +36,13 @@ _PROBE = """
 import json
 from importlib import metadata
 dists = sorted({f"{d.metadata['Name']}=={d.version}" for d in metadata.distributions() if d.metadata['Name']})
-import torch
-print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda or "", "distributions": dists}))
+found = {"torch": "", "cuda": "", "distributions": dists}
+try:
+    import torch
+    found.update(torch=torch.__version__, cuda=torch.version.cuda or "")
+except ImportError:
+    pass
+print(json.dumps(found))
 """
 
 
@@ -66,7 +71,7 @@ def main(arguments: list[str]) -> int:
         return stop.status
 
 
-def _leave(number: int, frame: object) -> None:
+def _leave(number: int, _frame: object) -> None:
     """End with all that was started: each driver has its group of processes, and each group of tests its own below it."""
     for process in list(_running):
         with contextlib.suppress(OSError):
@@ -133,7 +138,7 @@ def _run(home: Path, asked: argparse.Namespace) -> int:
         raise Stop(LACKING, "nothing of this bundle can be run here; no result was written.")
     _claim(asked.report, plan["id"], native=any(r["gate"] == "native" for r in possible))
     site = parcel.site()
-    document["toolchain"] = _toolchain(asked.python, site)
+    document["toolchain"] = _toolchain(asked.python, site, needs_torch=bool(plan["torch"]))
     trees: dict[str, list[dict[str, Any]]] = {}
     for run in possible:
         trees.setdefault(run["tree"], []).append(run)
@@ -182,7 +187,7 @@ def _claim(report: Path, bundle: str, *, native: bool) -> None:
     note.write_text(bundle, "ascii")
 
 
-def _toolchain(python: str, site: list[Path]) -> dict[str, Any]:
+def _toolchain(python: str, site: list[Path], *, needs_torch: bool) -> dict[str, Any]:
     """What the tests run with.
 
     Raises:
@@ -192,8 +197,10 @@ def _toolchain(python: str, site: list[Path]) -> dict[str, Any]:
     done = subprocess.run([python, "-c", _PROBE], capture_output=True, check=False, env=env, cwd="/")
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Stop(LACKING, f"{python} cannot import torch ({said[-1] if said else 'no word'}). Name one with --python.")
+        raise Stop(LACKING, f"{python} does not run ({said[-1] if said else 'no word'}). Name another with --python.")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if needs_torch and not found["torch"]:
+        raise Stop(LACKING, f"{python} has no torch. Name an interpreter that has one with --python.")
     found["python"] = platform.python_version()
     try:
         version = subprocess.run(["nvcc", "--version"], capture_output=True, check=False).stdout.decode()

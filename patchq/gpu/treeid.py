@@ -82,7 +82,7 @@ def _tree(top: Path, prefix: str, beside: set[str], modules: dict[str, str]) -> 
 
 def _file(entry: os.DirEntry[str]) -> tuple[int, bytes]:
     if entry.is_symlink():
-        return SYMLINK, os.fsencode(os.readlink(entry.path))
+        return SYMLINK, os.fsencode(os.readlink(entry.path))  # noqa: PTH115
     with open(entry.path, "rb") as file:  # noqa: PTH123
         data = file.read()
     return EXECUTABLE if entry.stat().st_mode & stat.S_IXUSR else REGULAR, data

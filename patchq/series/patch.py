@@ -12,6 +12,7 @@ Gate = Literal["cpu", "compile", "gpu", "emulated", "native"]
 GATES: tuple[Gate, ...] = ("cpu", "compile", "gpu", "emulated", "native")
 """The hardware levels, weakest first; `gpu` is whatever card there is."""
 
+TARGET_PATTERN = r"sm_[0-9]{2,3}a?"
 ID_PATTERN = r"[0-9]{4}-[a-z0-9]+(?:-[a-z0-9]+)*"
 TITLE_PATTERN = r"^(\[[^][]+\])+ +[^\s].*$"
 """vLLM's rule for pull request titles (facts: upstream's rules)."""
@@ -41,6 +42,56 @@ class TestGroup:
         for test in self.run:
             if test.startswith(("-", "/")) or ".." in test.split("/"):
                 raise ValueError(f"{test!r} is not a path inside the vLLM tree")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that a patch touches or selects, to be compiled for cards that are not at hand.
+
+    Exactly one of `triton` and `humming` says what kind it is.
+
+    Attributes:
+        triton: the file that defines it, relative to the vLLM tree.
+        function: the Triton function's name.
+        types: of its run-time arguments by name, as Triton writes them (`"*bf16"`, `fp32`); `i32` where not named.
+        constants: its compile-time arguments by name; those that the tree's function does not have are left out.
+        below: constants that are otherwise on targets below the named one.
+        warps: of one program.
+        stages: of its software pipeline; Triton's own number where None.
+        humming: the kind of GEMM (`indexed`, `dense`, …); all of its kernels that a layer selects are compiled.
+        layer: the layer as Humming describes it: shapes, data types, groups.
+    """
+
+    triton: str = ""
+    function: str = ""
+    types: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, bool | int | str] = field(default_factory=dict)
+    below: dict[str, dict[str, bool | int]] = field(default_factory=dict)
+    warps: int = 4
+    stages: int | None = None
+    humming: str = ""
+    layer: dict[str, bool | int | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if bool(self.triton) == bool(self.humming):
+            raise ValueError("a kernel is of triton or of humming: name one of the two")
+        if self.triton and not self.function:
+            raise MisplacedError("a Triton kernel needs the name of its function", "triton")
+        if self.humming and not self.layer:
+            raise MisplacedError("kernels of Humming need the layer that selects them", "humming")
+        if self.triton.startswith(("/", "-")) or ".." in self.triton.split("/"):
+            raise MisplacedError(f"{self.triton!r} is not a path inside the vLLM tree", "triton")
+        for target in self.below:
+            if not re.fullmatch(TARGET_PATTERN, target):
+                raise MisplacedError(f"{target!r} is not a CUDA architecture such as sm_86", "below", target)
+
+    @property
+    def name(self) -> str:
+        """For a person: the function, or the layer."""
+        if self.triton:
+            return self.function
+        shape = "x".join(str(self.layer[k]) for k in ("shape_n", "shape_k") if k in self.layer)
+        return f"humming {self.humming} {self.layer.get('b_dtype', '')} {shape}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +126,7 @@ class OnBase:
     limits: tuple[str, ...] | None = None
     drop_when: str | None = None
     time_limit: int | None = None
+    kernels: tuple[Kernel, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +148,7 @@ class PatchMeta:
         target: the hardware that the gates `compile`, `emulated` and `native` mean.
         time_limit: seconds its tests may take.
         bases: what is different on a base, by the base's name; see `on`.
+        kernels: what is compiled for cards that are not at hand.
     """
 
     id: str
@@ -112,6 +165,7 @@ class PatchMeta:
     target: str = "sm_86"
     time_limit: int = field(default=600)
     bases: dict[str, OnBase] = field(default_factory=dict)
+    kernels: tuple[Kernel, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(ID_PATTERN, self.id):
@@ -132,7 +186,7 @@ class PatchMeta:
             raise MisplacedError(
                 f"time_limit {self.time_limit} is not a number of seconds above 0", "time_limit"
             )
-        if not re.fullmatch(r"sm_[0-9]{2,3}a?", self.target):
+        if not re.fullmatch(TARGET_PATTERN, self.target):
             raise MisplacedError(f"target {self.target!r} is not a CUDA architecture such as sm_86", "target")
         for base in self.bases:
             try:

@@ -54,7 +54,6 @@ class Kit:
         stubs: empty Python modules, by path in the tree.
         metadata: files of the distribution's metadata, by path.
         variables: for the tests; `{sandbox}` stands for the run's own directory.
-        distributions: what to install, as pip names it.
         torch: the version of torch that the base pins; empty for a base without torch.
     """
 
@@ -62,7 +61,6 @@ class Kit:
     stubs: tuple[str, ...]
     metadata: Mapping[str, bytes]
     variables: Mapping[str, str]
-    distributions: tuple[str, ...]
     torch: str
 
     @property
@@ -71,7 +69,7 @@ class Kit:
         return bool(self.extensions)
 
 
-def ensure_kit(name: str, base: Base, objects: Objects, tree: str, python: str, progress: Progress) -> Kit:
+def ensure_kit(name: str, base: Base, objects: Objects, tree: str, progress: Progress) -> Kit:
     """The kit of a base; what is not in the cache is fetched.
 
     Args:
@@ -79,7 +77,6 @@ def ensure_kit(name: str, base: Base, objects: Objects, tree: str, python: str, 
         base: what the lock says of it.
         objects: where its tree is read.
         tree: its tree.
-        python: the version of Python on the machine with the card, such as `3.12`.
         progress: told how far it is.
 
     Raises:
@@ -87,10 +84,8 @@ def ensure_kit(name: str, base: Base, objects: Objects, tree: str, python: str, 
     """
     wanted = read_requirements(objects, tree, None)
     version = base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
-    here = [d for d in distributions(wanted, progress) if not OWN.match(d)]
-    pins = tuple(sorted([*here, *_elsewhere(wanted.text, python)]))
     if not wanted.compiled:
-        return Kit({}, (), {}, GIVEN_VARIABLES, pins, wanted.torch)
+        return Kit({}, (), {}, GIVEN_VARIABLES, wanted.torch)
     if not version:
         raise EnvironmentLacksError(
             f"{name} is no release, and compiled extensions come from a release's wheel.",
@@ -103,9 +98,25 @@ def ensure_kit(name: str, base: Base, objects: Objects, tree: str, python: str, 
         STUBS,
         {f"{info}/METADATA": text.encode()},
         GIVEN_VARIABLES,
-        pins,
         wanted.torch,
     )
+
+
+def pinned_distributions(objects: Objects, tree: str, python: str, progress: Progress) -> tuple[str, ...]:
+    """What to install beside torch on another machine: the versions of this one's test environment, as pip names them.
+
+    Args:
+        objects: where the base's tree is read.
+        tree: its tree.
+        python: the version of Python on that machine, such as `3.12`.
+        progress: told how far it is.
+
+    Raises:
+        EnvironmentLacksError: there is no test environment here, and it cannot be made.
+    """
+    wanted = read_requirements(objects, tree, None)
+    here = [d for d in distributions(wanted, progress) if not OWN.match(d)]
+    return tuple(sorted([*here, *_elsewhere(wanted.text, python)]))
 
 
 def _elsewhere(requirements: str, python: str) -> list[str]:

@@ -125,6 +125,18 @@ def ensure_environment(
     )
 
 
+def ensure_interpreter(objects: Objects, tree: str, progress: Progress) -> Environment:
+    """The interpreter of a tree's environment alone: its compilers, and no extensions; made where it is not there.
+
+    Raises:
+        EnvironmentLacksError: it cannot be made.
+    """
+    directory = _ensure_venv(read_requirements(objects, tree, None), progress)
+    known = json.loads((directory / "environment.json").read_bytes())
+    facts = {"kind": "made", "python": known["python"], "distributions_sha256": key_of_facts(known["distributions"])}
+    return Environment(directory / "bin" / "python", key_of_facts(facts), facts)
+
+
 def distributions(wanted: Requirements, progress: Progress) -> list[str]:
     """What the environment of these requirements has installed, as `name==version`; it is made where it is not there.
 
