@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from patchq.commands.context import load
 from patchq.commands.options import BaseName, Json, PatchIds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.series.patch import Gate
+    from patchq.testing.plan import Mode
 
 
 def bundle(
@@ -67,7 +73,7 @@ def bundle(
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
         series = series.on(lane.base)
-        mode = "stack" if stack else "alone"
+        mode: Mode = "stack" if stack else "alone"
         tasks = [
             task
             for level in gates
@@ -81,7 +87,16 @@ def bundle(
         pins = () if no_wheels else pinned_distributions(objects, tree, python, progress)
         wheels = fetch_wheels(without(pins, lines), python, progress)
         written = write_bundle(
-            objects, lane, tasks, kit, wheels, out.absolute(), mode=mode, prove=prove, split=size, progress=progress
+            objects,
+            lane,
+            tasks,
+            kit,
+            wheels,
+            out.absolute(),
+            mode=mode,
+            prove=prove,
+            split=size,
+            progress=progress,
         )
     if json:
         print_json(
@@ -92,7 +107,11 @@ def bundle(
                 "parts": [str(p) for p in written.parts],
                 "bytes": written.bytes,
                 "results": [
-                    {"id": r["patch"], "base": lane.base, **{k: r[k] for k in ("tree", "gate", "target", "role")}}
+                    {
+                        "id": r["patch"],
+                        "base": lane.base,
+                        **{k: r[k] for k in ("tree", "gate", "target", "role")},
+                    }
                     for r in written.runs
                 ],
             }
@@ -107,7 +126,7 @@ def bundle(
     print_line(f"there: bash {out.name}/run; then here: patchq evidence import RESULT")
 
 
-def _gates(given: list[str] | None) -> list[str]:
+def _gates(given: list[str] | None) -> list[Gate]:
     from patchq.errors import InputError
     from patchq.series.patch import GATES
 
@@ -116,7 +135,7 @@ def _gates(given: list[str] | None) -> list[str]:
             raise InputError(f"there is no gate {name!r}.", f"Use one of: {', '.join(GATES)}.")
     if not given:
         raise InputError("a bundle is for a gate.", "Name it with --gate, such as --gate gpu.")
-    return list(dict.fromkeys(given))
+    return [gate for gate in GATES if gate in given]
 
 
 def _python(given: str | None) -> str:
@@ -149,10 +168,12 @@ def _lines(file: Path | None) -> list[str]:
     try:
         return [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}.", "Name a file with one distribution a line.") from None
+        raise InputError(
+            f"{file} cannot be read: {error}.", "Name a file with one distribution a line."
+        ) from None
 
 
-def _refuse_none(tasks: list[object], gates: list[str]) -> None:
+def _refuse_none(tasks: Sequence[object], gates: Sequence[str]) -> None:
     from patchq.errors import InputError
 
     if not tasks:
@@ -162,12 +183,13 @@ def _refuse_none(tasks: list[object], gates: list[str]) -> None:
         )
 
 
-def _refuse_plain(compiled: bool, gates: list[str]) -> None:
+def _refuse_plain(compiled: bool, gates: Sequence[str]) -> None:
     """Extensions for cards are no place for tests that are meant to run without one."""
     from patchq.errors import InputError
 
     plain = [g for g in gates if g in {"cpu", "compile"}]
     if compiled and plain:
         raise InputError(
-            f"the gate {plain[0]} needs no card, and so no bundle.", f"Run it here: patchq test --gate {plain[0]}."
+            f"the gate {plain[0]} needs no card, and so no bundle.",
+            f"Run it here: patchq test --gate {plain[0]}.",
         )

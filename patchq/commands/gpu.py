@@ -25,7 +25,9 @@ def check(
     base: BaseName = None,
     target: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="T", help="An architecture such as sm_86; may be repeated. The patches' own by default."),
+        typer.Option(
+            metavar="T", help="An architecture such as sm_86; may be repeated. The patches' own by default."
+        ),
     ] = None,
     stock: Annotated[
         bool, typer.Option("--stock", help="On the base without the patches, as vLLM released it.")
@@ -50,13 +52,17 @@ def check(
 
     for name in target or ():
         if plain(name) not in SHARED_BYTES:
-            raise InputError(f"{name!r} is no target that patchq knows.", f"Use one of: {', '.join(SHARED_BYTES)}.")
+            raise InputError(
+                f"{name!r} is no target that patchq knows.", f"Use one of: {', '.join(SHARED_BYTES)}."
+            )
     series = load(context)
     store, progress = Store(), make_progress()
     with store.objects() as objects:
         lane = open_lane(series, store, objects, series.base(base)[0])
         series = series.on(lane.base)
-        chosen = [series.find(name) for name in ids or ()] or [p for p in series.patches if p.id in lane.stack.ids]
+        chosen = [series.find(name) for name in ids or ()] or [
+            p for p in series.patches if p.id in lane.stack.ids
+        ]
         tree = lane.stack.base_tree if stock else lane.stack.tree
         if ids and not stock:
             closure = [p.id for p in series.closure([p.id for p in chosen]) if p.id in lane.stack.ids]
@@ -93,15 +99,20 @@ def check(
                     c.patch,
                     c.name,
                     c.target,
-                    *("" if n is None else f"{n:,}" for n in (c.shared_bytes, c.limit_bytes, c.registers, c.stack_bytes)),
+                    *(
+                        "" if n is None else f"{n:,}"
+                        for n in (c.shared_bytes, c.limit_bytes, c.registers, c.stack_bytes)
+                    ),
                     c.status,
                 ]
                 for c in checked
             ],
         )
         for c in checked:
-            if not c.ok:
-                print_line(f"{c.patch}: {c.name} for {c.target}: {c.status}{f': {c.detail}' if c.detail else ''}")
+            if c.detail or not c.ok:
+                print_line(
+                    f"{c.patch}: {c.name} for {c.target}: {c.status}{f': {c.detail}' if c.detail else ''}"
+                )
         fine = sum(c.ok for c in checked)
         left = len(checked) - fine - len(bad)
         where = f"{lane.base} as released" if stock else f"{lane.base} with the patches"

@@ -262,9 +262,7 @@ def describe(verdict: Verdict, base: str) -> dict[str, Any]:
         },
         "cached": verdict.cached,
         "seconds": verdict.seconds,
-        "device": verdict.on.device if verdict.on else None,
-        "capability": verdict.on.target if verdict.on else None,
-        "cubins": list(verdict.on.cubins) if verdict.on else [],
+        "on": verdict.after.on if verdict.after else None,
     }
 
 

@@ -108,7 +108,9 @@ def write_bundle(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is there already.", "Name a new directory with --out.")
     if split is not None and split < SMALLEST:
-        raise InputError(f"parts of {split} bytes are too small.", f"Give --split at least {SMALLEST // 10**6}M.")
+        raise InputError(
+            f"parts of {split} bytes are too small.", f"Give --split at least {SMALLEST // 10**6}M."
+        )
     for task in tasks:
         if task.missing:
             raise InputError(f"{task.patch.id}: {task.missing[0]}.", "Mend its patch.yaml or its body.")
@@ -279,7 +281,9 @@ def _write(
                 (folders[chunk["part"] - 1 if divided else 0] / DATA / name).write_bytes(data)
                 step(1)
         if divided:
-            (draft / "run").write_text('#!/bin/sh\nexec sh "$(dirname "$0")/part-1/run" "$@"\n', encoding="ascii")
+            (draft / "run").write_text(
+                '#!/bin/sh\nexec sh "$(dirname "$0")/part-1/run" "$@"\n', encoding="ascii"
+            )
         if out.exists():
             out.rmdir()
         draft.rename(out)

@@ -102,7 +102,7 @@ def check_kernels(
     """
     asked = [(w, target) for target in targets for w in wanted]
     sources = {w: _source(objects, w) for w in wanted}
-    with progress.task("compiling kernels", total=len(asked), unit="kernels") as step:
+    with progress.task("compiling kernels", total=len(asked), unit="steps") as step:
 
         def run(pair: tuple[Wanted, str]) -> list[Checked]:
             found = _check(sources[pair[0]], environment, *pair)
@@ -150,24 +150,31 @@ def _check(source: str | None, environment: Environment, wanted: Wanted, target:
     known: list[dict[str, Any]] = json.loads(note.read_bytes())
     if not known:
         return [replace(nothing, status="does not compile", detail="zero kernels compiled")]
-    return [judge_kernel(replace(nothing, cached=cached), answer) for answer in known]
+    blank = replace(nothing, cached=cached)
+    return [judge_kernel(blank, answer, allowed=kernel.spills) for answer in known]
 
 
 def _key(source: str, environment: Environment, kernel: Kernel, target: str) -> str:
     probe = triton_kernels if kernel.triton else humming_kernels
-    parts = [Path(probe.__file__).read_bytes(), source.encode(), environment.key.encode(), target.encode()]
-    parts.append(json.dumps(asdict(kernel), sort_keys=True).encode())
+    parts = [
+        Path(str(probe.__file__)).read_bytes(),
+        source.encode(),
+        environment.key.encode(),
+        target.encode(),
+    ]
+    parts.append(json.dumps({**asdict(kernel), "spills": 0}, sort_keys=True).encode())
     if kernel.humming:
         parts.append(subprocess.run(["nvcc", "--version"], capture_output=True, check=False).stdout)
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
-def judge_kernel(blank: Checked, answer: dict[str, Any]) -> Checked:
+def judge_kernel(blank: Checked, answer: dict[str, Any], *, allowed: int = 0) -> Checked:
     """What a compiled kernel comes to.
 
     Args:
         blank: patch, name, target and limit.
         answer: `error`, or the kernel as `Cubin.as_dict` gives it, and `label` where one layer has several.
+        allowed: bytes of stack that the patch says the kernel takes.
     """
     name = f"{blank.name} {answer['label']}" if answer.get("label") else blank.name
     if "error" in answer:
@@ -185,9 +192,11 @@ def judge_kernel(blank: Checked, answer: dict[str, Any]) -> Checked:
     if answer["shared_bytes"] > blank.limit_bytes:
         over = answer["shared_bytes"] - blank.limit_bytes
         return replace(found, status="too much shared memory", detail=f"{over:,} bytes above the limit")
-    if answer["stack_bytes"]:
-        return replace(found, status="spills", detail=f"{answer['stack_bytes']} bytes of stack a thread")
-    return replace(found, status="ok")
+    stack = answer["stack_bytes"]
+    if stack > allowed:
+        return replace(found, status="spills", detail=f"{stack:,} bytes of stack a thread")
+    detail = f"spills {stack:,} bytes of stack a thread, as its patch.yaml says" if stack else ""
+    return replace(found, status="ok", detail=detail)
 
 
 def _constants(kernel: Kernel, target: str) -> dict[str, bool | int | str]:
@@ -260,12 +269,19 @@ def _run(environment: Environment, script: str, job: Any, top: Path) -> list[dic
     }
     try:
         done = subprocess.run(
-            [environment.python, script, str(file)], env=env, cwd=top, capture_output=True, check=False, timeout=TIME
+            [environment.python, script, str(file)],
+            env=env,
+            cwd=top,
+            capture_output=True,
+            check=False,
+            timeout=TIME,
         )
     except subprocess.TimeoutExpired:
         return None
     lines = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith("{")]
     if not lines:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return [{"error": f"the compiler ended with status {done.returncode}: {said[-1] if said else ''}"[:300]}]
+        return [
+            {"error": f"the compiler ended with status {done.returncode}: {said[-1] if said else ''}"[:300]}
+        ]
     return [json.loads(line) for line in lines]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patchq.gpu.limits import SHARED_BYTES, plain, target_of
@@ -10,30 +9,7 @@ from patchq.gpu.limits import SHARED_BYTES, plain, target_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.testing.prove import Verdict
-
 SHOWN = 3
-
-
-def on_card(verdict: Verdict, run: dict[str, Any]) -> Verdict:
-    """A verdict with where it was reached, and with what its kernels say against it.
-
-    Args:
-        verdict: by the tests alone.
-        run: the run with the patch: `gate`, `target`, `card`, `memory` and `cubins`.
-    """
-    from patchq.testing.prove import OnCard
-
-    card, cubins = run["card"], run["cubins"]
-    found = contradictions(run["gate"], run["target"], card, cubins)
-    status = verdict.status
-    if found and status in {"proved", "passed"}:
-        status = "not proved" if status == "proved" else "red"
-    on = None
-    if card is not None:
-        target = target_of(tuple(card["capability"]))
-        on = OnCard(card["name"], target, card["driver"], run["memory"], tuple(cubins))
-    return replace(verdict, status=status, against=(*verdict.against, *found), on=on)
 
 
 def contradictions(

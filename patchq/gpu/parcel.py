@@ -88,7 +88,7 @@ class Parcel:
             list(pool.map(self._unpack, ready))
 
     def _note(self, payload: dict[str, Any]) -> Path:
-        return self._work / "unpacked" / payload["sha256"]
+        return self._work / "unpacked" / str(payload["sha256"])
 
     def _done(self, payload: dict[str, Any]) -> bool:
         return self._note(payload).exists()
@@ -165,7 +165,9 @@ class Parcel:
 
     def overlay(self) -> dict[str, Path]:
         """What is put into each tree beside its files: compiled extensions, and stubs for those that are left out."""
-        found = {p["name"]: self._work / "overlay" / p["name"] for p in self._payloads if p["kind"] == "overlay"}
+        found = {
+            p["name"]: self._work / "overlay" / p["name"] for p in self._payloads if p["kind"] == "overlay"
+        }
         empty = self._work / "stub.py"
         empty.touch()
         return {**found, **dict.fromkeys(self._stubs, empty)}

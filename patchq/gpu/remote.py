@@ -88,12 +88,20 @@ def _arguments(arguments: list[str], home: Path) -> argparse.Namespace:
         "--parts", action="append", default=[], metavar="DIR", help="where else parts lie; may be repeated"
     )
     parser.add_argument("--work", metavar="DIR", help="where to unpack and run; kept between calls")
-    parser.add_argument("--report", metavar="DIR", help="where the result file goes; new, or of an unfinished run")
+    parser.add_argument(
+        "--report", metavar="DIR", help="where the result file goes; new, or of an unfinished run"
+    )
     parser.add_argument("--gate", action="append", default=[], metavar="G", help="only these gates")
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="only these patches")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trees at one time (native: always one)")
-    parser.add_argument("--unpack", action="store_true", help="take in the parts that are here, and run nothing")
-    parser.add_argument("--python", default=sys.executable, metavar="EXE", help="the interpreter that has torch")
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="trees at one time (native: always one)"
+    )
+    parser.add_argument(
+        "--unpack", action="store_true", help="take in the parts that are here, and run nothing"
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, metavar="EXE", help="the interpreter that has torch"
+    )
     asked = parser.parse_args(arguments)
     asked.work = Path(asked.work or home / "work").absolute()
     asked.report = Path(asked.report or asked.work / "report").absolute()
@@ -146,7 +154,8 @@ def _run(home: Path, asked: argparse.Namespace) -> int:
     jobs = 1 if any(r["gate"] == "native" for r in possible) else max(1, asked.jobs)
     with ThreadPoolExecutor(jobs) as pool:
         futures = [
-            pool.submit(_session, plan, parcel, asked, tree, group, cards, site) for tree, group in trees.items()
+            pool.submit(_session, plan, parcel, asked, tree, group, cards, site)
+            for tree, group in trees.items()
         ]
         for future in futures:
             done += future.result()
@@ -159,7 +168,9 @@ def _run(home: Path, asked: argparse.Namespace) -> int:
     draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
     draft.replace(result)
     red = [r["name"] for r in done if r["role"] == "after" and not r["green"]]
-    print(f"run: {len(done)} runs, {len(red)} of the patches' own not green, {len(document['refused'])} not run: {result}")
+    print(
+        f"run: {len(done)} runs, {len(red)} of the patches' own not green, {len(document['refused'])} not run: {result}"
+    )
     return RED if red else OK if not document["refused"] else LACKING
 
 
@@ -197,7 +208,9 @@ def _toolchain(python: str, site: list[Path], *, needs_torch: bool) -> dict[str,
     done = subprocess.run([python, "-c", _PROBE], capture_output=True, check=False, env=env, cwd="/")
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Stop(LACKING, f"{python} does not run ({said[-1] if said else 'no word'}). Name another with --python.")
+        raise Stop(
+            LACKING, f"{python} does not run ({said[-1] if said else 'no word'}). Name another with --python."
+        )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if needs_torch and not found["torch"]:
         raise Stop(LACKING, f"{python} has no torch. Name an interpreter that has one with --python.")
@@ -239,7 +252,9 @@ def _session(
         draft.write_text(json.dumps(result), encoding="utf-8")
         draft.replace(note)
         results.append(result)
-        print(f"run: {run['name']} ({run['role']}): {result['summary']}, {result['seconds']:.0f} s", flush=True)
+        print(
+            f"run: {run['name']} ({run['role']}): {result['summary']}, {result['seconds']:.0f} s", flush=True
+        )
     return results
 
 
@@ -273,7 +288,12 @@ def _one(
                 "limit": run["limit"],
                 "report": str(places["events.jsonl"]),
                 "log": str(places["log"]),
-                "args": [*plan["options"], f"--rootdir={tree}", f"--basetemp={sandbox / 'tmp' / 'pytest'}", *run["tests"]],
+                "args": [
+                    *plan["options"],
+                    f"--rootdir={tree}",
+                    f"--basetemp={sandbox / 'tmp' / 'pytest'}",
+                    *run["tests"],
+                ],
             }
         ],
     }
@@ -332,7 +352,10 @@ def _result(
     counts = _count(events)
     cubins = collect_cubins(sandbox / "cache")
     return {
-        **{k: run[k] for k in ("name", "patch", "patch_sha256", "gate", "target", "tree", "role", "tests", "limit")},
+        **{
+            k: run[k]
+            for k in ("name", "patch", "patch_sha256", "gate", "target", "tree", "role", "tests", "limit")
+        },
         "card": card.as_dict() if card is not None else None,
         "memory": {"before": memory, "after": _used(card)},
         "facts": facts,

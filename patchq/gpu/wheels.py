@@ -75,8 +75,10 @@ def _download(text: str, top: Path, python: str, count: int, progress: Progress)
     names: list[str] = []
     tail: list[str] = []
     with (
-        progress.task(f"fetching wheels for Python {python}", total=count, unit="wheels") as step,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as process,
+        progress.task(f"fetching wheels for Python {python}", total=count, unit="files") as step,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        ) as process,
     ):
         for raw in process.stdout or ():
             line = raw.decode("utf-8", "replace").strip()

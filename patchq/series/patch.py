@@ -58,6 +58,7 @@ class Kernel:
         below: constants that are otherwise on targets below the named one.
         warps: of one program.
         stages: of its software pipeline; Triton's own number where None.
+        spills: bytes of stack a thread that it is known to take, on any target; more is found wrong.
         humming: the kind of GEMM (`indexed`, `dense`, …); all of its kernels that a layer selects are compiled.
         layer: the layer as Humming describes it: shapes, data types, groups.
     """
@@ -69,6 +70,7 @@ class Kernel:
     below: dict[str, dict[str, bool | int]] = field(default_factory=dict)
     warps: int = 4
     stages: int | None = None
+    spills: int = 0
     humming: str = ""
     layer: dict[str, bool | int | str] = field(default_factory=dict)
 

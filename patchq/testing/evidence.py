@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from patchq.engine.behaviour import STOCK
 from patchq.gpu.judge import summary
+from patchq.gpu.limits import target_of
 from patchq.series.evidence import NAME, read_evidence
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
@@ -128,7 +129,7 @@ def _identity(verdict: Verdict, environment: Environment, base: str, sha256: str
         "mode": verdict.mode,
         "gate": task.gate,
         "target": task.target,
-        "device": verdict.on.device if verdict.on else device_of(task.gate, find_cards()),
+        "device": _device(verdict),
         "toolchain": {"key": environment.key, **environment.facts},
     }
 
@@ -174,12 +175,20 @@ def failures(outcome: Outcome) -> list[str]:
 def _card_facts(verdict: Verdict) -> dict[str, Any]:
     """What is recorded beside of a run on a card: its capability, driver, memory and kernels, and what was measured."""
     facts: dict[str, Any] = {}
-    if verdict.on is not None:
-        on = verdict.on
-        facts = {"capability": on.target, "driver": on.driver, "memory": on.memory, "cubins": summary(on.cubins)}
+    on = verdict.after.on if verdict.after is not None else None
+    if on is not None:
+        card = on["card"]
+        facts = {"capability": target_of(tuple(card["capability"])), "driver": card["driver"]}
+        facts |= {"memory": on["memory"], "cubins": summary(on["cubins"])}
     if verdict.after is not None and verdict.after.measured:
         facts["measured"] = verdict.after.measured
     return facts
+
+
+def _device(verdict: Verdict) -> str:
+    """What it ran on: the card that the run itself names, else what this machine has."""
+    on = verdict.after.on if verdict.after is not None else None
+    return str(on["card"]["name"]) if on is not None else device_of(verdict.task.gate, find_cards())
 
 
 def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from patchq.gpu.device import EMULATING, Card, read_cards, refusal
 
 if TYPE_CHECKING:
     from patchq.series.patch import Gate
 
-EMULATING = (9, 0)
-"""The card on which the code path of an older one is run (facts: Humming's SM86 path on an SM90 card)."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """An accelerator: its name and compute capability."""
-
-    name: str
-    capability: tuple[int, int]
-
-    @property
-    def target(self) -> str:
-        """As compilers name it."""
-        return f"sm_{self.capability[0]}{self.capability[1]}"
-
-
-@functools.cache
-def find_cards() -> tuple[Card, ...]:
-    """The NVIDIA cards that the driver shows."""
-    if shutil.which("nvidia-smi") is None:
-        return ()
-    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, check=False, timeout=30)
-    except subprocess.TimeoutExpired:
-        return ()
-    found = re.findall(r"^(.+), (\d+)\.(\d+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
-    return tuple(Card(name.strip(), (int(major), int(minor))) for name, major, minor in found)
+find_cards = functools.cache(read_cards)
+"""The NVIDIA cards that the driver shows, as they were when first asked for."""
 
 
 def needs(gate: Gate, target: str) -> str:
@@ -74,13 +46,9 @@ def lacking(
         return ""
     if gate == "compile":
         return "" if sys.platform == "linux" else needs(gate, target)
-    fits = {
-        "gpu": bool(cards),
-        "emulated": any(c.capability >= EMULATING for c in cards),
-        "native": any(c.target == target.removesuffix("a") for c in cards),
-    }[gate]
-    if not fits:
-        return needs(gate, target)
+    why = refusal(gate, target, cards)
+    if why:
+        return f"{needs(gate, target)} ({why})"
     return "" if cuda else f"{needs(gate, target)} and an environment with CUDA (name one with --python)"
 
 

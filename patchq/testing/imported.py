@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from patchq.cache import cache_dir, write_atomically
 from patchq.errors import InputError, RefusedError
 from patchq.gpu.bundle import bundles_dir
-from patchq.gpu.judge import on_card
 from patchq.gpu.remote import FORMAT
 from patchq.gpu.signature import is_signed
 from patchq.testing.environment import Environment, key_of_facts
@@ -61,7 +60,9 @@ def read_result(file: Path, bundle: Path | None) -> Result:
     """
     try:
         if file.stat().st_size > LARGEST:
-            raise InputError(f"{file} is larger than {LARGEST} bytes.", "Name the result.json that run wrote.")
+            raise InputError(
+                f"{file} is larger than {LARGEST} bytes.", "Name the result.json that run wrote."
+            )
         document = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}.", "Name the result.json that run wrote.") from None
@@ -88,7 +89,8 @@ def _plan(name: str, bundle: Path | None) -> dict[str, Any]:
         if plan.get("id") == name:
             return plan
     raise InputError(
-        f"bundle {name} was not written here.", "Name its directory with --bundle, or import where it was written."
+        f"bundle {name} was not written here.",
+        "Name its directory with --bundle, or import where it was written.",
     )
 
 
@@ -133,7 +135,9 @@ def _task(series: Series, objects: Objects, lane: Lane, mode: Mode, run: dict[st
     asked = {"gate": run["gate"], "target": run["target"]}
     tasks = plan_tasks(series, objects, lane, [run["patch"]], mode=mode, **asked)
     if not tasks or tasks[0].own.tests != tuple(run["tests"]):
-        raise _other(f"the result of {run['patch']} is of other tests than its patch.yaml names for {run['gate']}")
+        raise _other(
+            f"the result of {run['patch']} is of other tests than its patch.yaml names for {run['gate']}"
+        )
     return replace(tasks[0], neighbours=None)
 
 
@@ -151,22 +155,24 @@ def _judge(objects: Objects, task: Task, mode: Mode, roles: dict[str, dict[str, 
         known.outcomes[want] = _outcome(run)
     trees = task.trees
     seams = check_seams(objects, trees.without, trees.after, trees.production)
-    return on_card(
-        judge(task, mode, known, tuple(s.as_dict() for s in seams), prove=prove), roles["after"]
-    )
+    return judge(task, mode, known, tuple(s.as_dict() for s in seams), prove=prove)
 
 
 def _outcome(run: dict[str, Any]) -> Outcome:
     log, events = _unpacked(run["log"]), _unpacked(run["events"])
     digest = hashlib.sha256(log).hexdigest()
     if digest != run["log_sha256"]:
-        raise RefusedError(f"the log of {run['name']} is not the one that its hash is of.", "Nothing was recorded.")
+        raise RefusedError(
+            f"the log of {run['name']} is not the one that its hash is of.", "Nothing was recorded."
+        )
     logs = cache_dir() / "logs"
     logs.mkdir(exist_ok=True)
     write_atomically(logs / f"{digest}.log", log)
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         Path(file.name).write_bytes(events)
-        return read_outcome(Path(file.name), run["facts"], log, digest, run["limit"])
+        outcome = read_outcome(Path(file.name), run["facts"], log, digest, run["limit"])
+    on = {name: run[name] for name in ("card", "memory", "cubins")} if run["card"] is not None else None
+    return replace(outcome, on=on)
 
 
 def _unpacked(text: str) -> bytes:

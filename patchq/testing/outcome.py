@@ -64,6 +64,7 @@ class Outcome:
         peak_bytes: private memory of all its processes at the highest.
         log_sha256: hash of the whole log.
         measured: what tests recorded with pytest's `record_property`, by node id and name.
+        on: of a run on a card: `card`, `memory` before and after, and the `cubins` that were compiled.
     """
 
     tests: dict[str, Result] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class Outcome:
     peak_bytes: int = 0
     log_sha256: str = ""
     measured: dict[str, dict[str, Any]] = field(default_factory=dict)
+    on: dict[str, Any] | None = None
 
     @property
     def counts(self) -> Counts:

@@ -155,7 +155,7 @@ def tasks_of(
                 level,
                 target or patch.target,
                 trees,
-                own=Group(name, selected, patch.time_limit, card=level in {"gpu", "emulated", "native"}),
+                own=Group(name, selected, patch.time_limit, level, target or patch.target),
                 neighbours=_neighbours(patch) if level == "cpu" else None,
                 missing=_missing(objects, trees.after, selected),
                 expected=expected[level],

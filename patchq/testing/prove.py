@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from patchq.gpu.judge import contradictions
 from patchq.testing.schedule import Known, Want
 
 if TYPE_CHECKING:
@@ -16,25 +17,6 @@ Status = Literal[
 ]
 SHOWN = 5
 """Names shown of a longer list."""
-
-
-@dataclass(frozen=True)
-class OnCard:
-    """A run on a card.
-
-    Attributes:
-        device: the product's name.
-        target: its capability, as compilers name it.
-        driver: the driver's version.
-        memory: bytes of the card in use, `before` and `after`.
-        cubins: the kernels that were compiled, each as `Cubin.as_dict` gives it.
-    """
-
-    device: str
-    target: str
-    driver: str
-    memory: dict[str, int]
-    cubins: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -51,7 +33,6 @@ class Verdict:
         same: neighbours' tests with the same outcome with and without the patch.
         cached: whether nothing had to be run.
         seconds: of the runs, whenever they were.
-        on: the card that the tests ran on, and what they left of it; None where they ran on none.
     """
 
     task: Task
@@ -65,7 +46,6 @@ class Verdict:
     cached: bool = False
     seconds: float = 0.0
     seam: tuple[dict[str, Any], ...] = field(default=())
-    on: OnCard | None = None
 
     @property
     def proved(self) -> bool | None:
@@ -103,6 +83,9 @@ def judge(task: Task, mode: Mode, known: Known, seam: tuple[dict[str, Any], ...]
     after = known.outcomes[wanted[0]]
     before = known.outcomes[wanted[1]] if prove and task.trees.before is not None else None
     against = [f"after: {reason}" for reason in against_after(after)]
+    if task.own.card:
+        left = after.on or {"card": None, "cubins": []}
+        against += contradictions(task.gate, task.target, left["card"], left["cubins"])
     against += [f"wrong call: {s['file']}:{s['line']}: {s['problem']}" for s in seam]
     notes: list[str] = []
     same: int | None = None

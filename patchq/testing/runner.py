@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
+from patchq.gpu.cubin import collect_cubins
+from patchq.gpu.device import Card, fitting_card, read_cards
+from patchq.gpu.listing import list_ptx
 from patchq.testing.interpreters import Interpreters, search_path
 from patchq.testing.outcome import Outcome, last_line, read_outcome
 
@@ -44,13 +47,20 @@ class Group:
         name: unique in its session.
         tests: pytest files or node ids, relative to the tree.
         limit: seconds.
-        card: whether it may see this machine's accelerators.
+        gate: the level that they need; from `gpu` on they see this machine's accelerators.
+        target: the architecture that the level is about.
     """
 
     name: str
     tests: tuple[str, ...]
     limit: int
-    card: bool = False
+    gate: str = "cpu"
+    target: str = ""
+
+    @property
+    def card(self) -> bool:
+        """Whether it may see this machine's accelerators."""
+        return self.gate in {"gpu", "emulated", "native"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ def run_session(
         shop: where to run.
         interpreters: how to come by a process.
         tree: the tree's id.
-        groups: what to run; all of them see accelerators, or none does.
+        groups: what to run; without accelerators any number, with them one.
 
     Returns:
         The outcome of each group, by name; also of those that a dead driver never reached.
@@ -123,11 +133,25 @@ def run_session(
         wanted = shop.variables(card=any(g.card for g in groups))
         given = {k: v.replace("{sandbox}", str(seen)) for k, v in wanted.items()}
         given["PYTHONPATH"] = ":".join(filter(None, [str(path), given["PYTHONPATH"]]))
+        used = fitting_card(groups[0].gate, groups[0].target, read_cards()) if groups[0].card else None
+        if used is not None:
+            given["CUDA_VISIBLE_DEVICES"] = used.uuid
         said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
         outcomes = {g.name: _read(sandbox, g, said) for g in groups}
+        if used is not None:
+            outcomes = {n: replace(o, on=_left_on(used, groups[0], sandbox)) for n, o in outcomes.items()}
     finally:
         shutil.rmtree(sandbox, ignore_errors=True)
     return _blame_writers(shop.trees, path, outcomes)
+
+
+def _left_on(card: Card, group: Group, sandbox: Path) -> dict[str, Any]:
+    """What a run on a card left: the card as it was, memory in use before and after, and the kernels compiled."""
+    if group.gate == "emulated":
+        list_ptx(sandbox / "cache")
+    after = next((c.used_bytes for c in read_cards() if c.uuid == card.uuid), 0)
+    cubins = [c.as_dict() for c in collect_cubins(sandbox / "cache")]
+    return {"card": card.as_dict(), "memory": {"before": card.used_bytes, "after": after}, "cubins": cubins}
 
 
 def _job(shop: Workshop, path: Path, sandbox: Path, seen: Path, groups: Sequence[Group]) -> Path:

@@ -72,14 +72,14 @@ def run_wanted(
         progress: told when a group is done.
     """
     known = Known()
-    sessions: dict[tuple[str, bool], list[Want]] = {}
+    sessions: dict[tuple[str, str], list[Want]] = {}
     for want in dict.fromkeys(wanted):
         outcome = ledger.find(want.tree, want.group, want.gate, want.target)
         if outcome is not None:
             known.outcomes[want] = outcome
             known.cached.add(want)
         else:
-            sessions.setdefault((want.tree, want.group.card), []).append(want)
+            sessions.setdefault((want.tree, want.group.name if want.group.card else ""), []).append(want)
     if not sessions:
         return known
     shop.trees.prune()
@@ -89,16 +89,17 @@ def run_wanted(
             progress.task(f"running tests on {len(sessions)} trees", total=total, unit="steps")
         )
         ways: dict[bool, Interpreters] = {}
-        if any(not card for _, card in sessions):
+        if any(not alone for _, alone in sessions):
             tree = shop.trees.make(base) if shop.environment.preload else Path("/")
             opened = open_interpreters(shop.environment, shop.isolation, tree, shop.variables(card=False))
             ways[False] = stack.enter_context(opened)
         ways[True] = Plain(shop.environment, shop.isolation)
-        pool = ThreadPoolExecutor(max_workers=jobs)
+        native = any(want.gate == "native" for wants in sessions.values() for want in wants)
+        pool = ThreadPoolExecutor(max_workers=1 if native else jobs)
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         futures = {
-            pool.submit(run_session, shop, ways[card], tree_id, [w.group for w in wants]): wants
-            for (tree_id, card), wants in sessions.items()
+            pool.submit(run_session, shop, ways[bool(alone)], tree_id, [w.group for w in wants]): wants
+            for (tree_id, alone), wants in sessions.items()
         }
         try:
             for future in as_completed(futures):

@@ -151,7 +151,10 @@ def released_extensions(version: str, progress: Progress) -> dict[str, Extension
         top.mkdir(parents=True, exist_ok=True)
         with locked(f"released-{version}", f"fetching the extensions of {version}"):
             write_atomically(note, json.dumps(_take_extensions(version, top, progress), indent=1).encode())
-    return {name: Extension(top / f"{digest}.xz", digest) for name, digest in json.loads(note.read_bytes()).items()}
+    return {
+        name: Extension(top / f"{digest}.xz", digest)
+        for name, digest in json.loads(note.read_bytes()).items()
+    }
 
 
 def _take_extensions(version: str, top: Path, progress: Progress) -> dict[str, str]:
@@ -170,7 +173,9 @@ def _take_extensions(version: str, top: Path, progress: Progress) -> dict[str, s
             record = archive.read(f"{PROJECT}-{version}.dist-info/RECORD").decode()
             hashes = dict(re.findall(r"^([^,\n]+),sha256=([\w-]+),", record, re.MULTILINE))
             members = [m for m in archive.namelist() if m in EXTENSIONS]
-            with progress.task(f"fetching {len(members)} extensions", total=len(members), unit="files") as step:
+            with progress.task(
+                f"fetching {len(members)} extensions", total=len(members), unit="files"
+            ) as step:
                 for member in members:
                     data = archive.read(member)
                     digest = hashlib.sha256(data)

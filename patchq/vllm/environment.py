@@ -133,7 +133,11 @@ def ensure_interpreter(objects: Objects, tree: str, progress: Progress) -> Envir
     """
     directory = _ensure_venv(read_requirements(objects, tree, None), progress)
     known = json.loads((directory / "environment.json").read_bytes())
-    facts = {"kind": "made", "python": known["python"], "distributions_sha256": key_of_facts(known["distributions"])}
+    facts = {
+        "kind": "made",
+        "python": known["python"],
+        "distributions_sha256": key_of_facts(known["distributions"]),
+    }
     return Environment(directory / "bin" / "python", key_of_facts(facts), facts)
 
 
@@ -143,7 +147,9 @@ def distributions(wanted: Requirements, progress: Progress) -> list[str]:
     Raises:
         EnvironmentLacksError: it cannot be made.
     """
-    found: list[str] = json.loads((_ensure_venv(wanted, progress) / "environment.json").read_bytes())["distributions"]
+    found: list[str] = json.loads((_ensure_venv(wanted, progress) / "environment.json").read_bytes())[
+        "distributions"
+    ]
     return found
 
 

@@ -26,7 +26,9 @@ IDLE = "GPU-1, NVIDIA GeForce RTX 3090, 8.6, 580.95, 24576, 5, 0"
 
 
 def bundle(world: World, out: Path, *args: str) -> Result:
-    return world.patchq("bundle", *(args or ("--gate", "cpu", "--prove")), "--no-wheels", "--out", str(out), "--json")
+    return world.patchq(
+        "bundle", *(args or ("--gate", "cpu", "--prove")), "--no-wheels", "--out", str(out), "--json"
+    )
 
 
 def run(place: Path, *args: str, cards: Path | None = None) -> Run:
@@ -105,7 +107,8 @@ def test_parts_may_come_one_by_one(world: World, tmp_path: Path) -> None:
     written = bundle(world, tmp_path / "bundle", "--gate", "cpu", "--split", "2M").json
     assert len(written["parts"]) > 2
     assert all(
-        sum(f.stat().st_size for f in Path(p).rglob("*") if f.is_file()) <= 2_000_000 for p in written["parts"]
+        sum(f.stat().st_size for f in Path(p).rglob("*") if f.is_file()) <= 2_000_000
+        for p in written["parts"]
     )
     work = ("--work", str(tmp_path / "work"))
     *first, last = written["parts"]
@@ -163,11 +166,16 @@ def test_a_result_of_another_tree_is_refused(world: World, done: Path, tmp_path:
     assert evidence(world) == []
 
 
-def test_a_result_of_an_older_body_is_refused(world: World, done: Path) -> None:
-    bring(world, GOOD, production={"pkg/model.py": BETTER + b"\n\nfourth = 4\n"})
+def test_a_result_of_another_body_is_refused(world: World, done: Path, tmp_path: Path) -> None:
+    plan = json.loads((tmp_path / "bundle" / "bundle.json").read_bytes())
+    document = json.loads(done.read_bytes())
+    document["runs"][0]["patch_sha256"] = "0" * 64
+    document["signature"] = sign(document, plan["key"])
+    done.write_text(json.dumps(document))
     refused = imported(world, done)
     assert refused.code == 1
     assert "another body of 0001-better" in refused.err
+    assert evidence(world) == []
 
 
 def test_a_result_needs_its_bundle(world: World, done: Path, tmp_path: Path) -> None:
@@ -234,7 +242,11 @@ def test_a_used_report_directory_is_refused(
     back = imported(world, tmp_path / "bundle" / "work" / "report" / "result.json")
     (record,) = evidence(world)
     assert back.code == 0
-    assert (record["gate"], record["device"], record["capability"]) == ("native", "NVIDIA GeForce RTX 3090", "sm_86")
+    assert (record["gate"], record["device"], record["capability"]) == (
+        "native",
+        "NVIDIA GeForce RTX 3090",
+        "sm_86",
+    )
     assert record["memory"] == {"before": 5 << 20, "after": 5 << 20}
 
 

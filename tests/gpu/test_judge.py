@@ -67,3 +67,12 @@ def test_a_compiled_kernel_is_held_against_the_card(change: dict[str, Any], stat
     found = judge_kernel(blank, {**KERNEL, "target": "sm_86", **change})
     assert found.status == status
     assert found.ok is (status == "ok")
+
+
+def test_a_patch_may_say_that_its_kernel_spills() -> None:
+    blank = Checked("0001-better", "kernel", "sm_86", "not run", 101_376)
+    kernel = {**KERNEL, "target": "sm_86", "stack_bytes": 8}
+    said = judge_kernel(blank, kernel, allowed=8)
+    assert said.ok
+    assert "spills 8 bytes" in said.detail
+    assert not judge_kernel(blank, kernel, allowed=7).ok
