@@ -58,7 +58,9 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
 @app.command("import")
 def import_(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="RESULT", help="The result.json that a bundle's run wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="The result.json that a bundle's run wrote.")
+    ],
     bundle: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The bundle, where it was not written with this cache."),
@@ -69,7 +71,8 @@ def import_(
     """Check a result that a bundle brought back, and record what it proves."""
     from patchq.commands.lanes import open_lane
     from patchq.commands.test import describe, print_verdicts
-    from patchq.testing.evidence import record_evidence
+    from patchq.engine.project import changing
+    from patchq.testing.evidence import with_evidence
     from patchq.testing.imported import judge_result, read_result
     from patchq.ui.output import print_json
     from patchq.upstream.store import Store
@@ -83,11 +86,21 @@ def import_(
         answer = judge_result(series, objects, lane, result)
     prove = any(r["role"] == "before" for r in result.plan["runs"])
     gates = dict.fromkeys(r["gate"] for r in result.plan["runs"])
-    words = ["patchq", "bundle", "--base", lane.base, f"--{result.plan['mode']}", *(["--prove"] if prove else [])]
+    words = [
+        "patchq",
+        "bundle",
+        "--base",
+        lane.base,
+        f"--{result.plan['mode']}",
+        *(["--prove"] if prove else []),
+    ]
     command = " ".join([*words, *(f"--gate {gate}" for gate in gates)])
     recorded = []
     if not dry_run:
-        recorded = record_evidence(series, lane, answer, command)
+        with changing(series.root, "recording evidence") as project:
+            files = with_evidence(series, lane, answer, command)
+            project.commit("evidence import", files)
+        recorded = sorted(files)
     if json:
         print_json(
             {
