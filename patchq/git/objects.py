@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.git.packs import write_objects
-from patchq.git.run import GitError, clean_environment, git_command, no_git, run
+from patchq.git.run import GitError, clean_environment, git_command, no_git, require_git, run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -142,6 +142,7 @@ class Objects:
         return header[0].decode(), header[1].decode(), data
 
     def _start(self) -> subprocess.Popen[bytes]:
+        require_git()
         try:
             return subprocess.Popen(
                 git_command(["cat-file", "--batch"], ["protocol.allow=never"]),
