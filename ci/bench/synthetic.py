@@ -71,7 +71,9 @@ def make_series(root: Path, store: Store, name: str, base: Base, count: int, see
             diff = diff_trees(loose, trees[number - 1], trees[number], (store.git_dir / "objects",))
             where = f"{SERIES_NAME}/{patch}/{name}.patch"
             made.append(Body(patch, where, format_mail(AUTHOR, f"{title}\n\n{SIGNED}\n", diff, where)))
-        record_lane(load_series(root), name, objects, base.tree, made)
+        done = record_lane(load_series(root), name, objects, base.tree, made, "recording")
+        for where, data in done.files.items():
+            (root / where).write_bytes(data)
 
 
 def _files(objects: Objects, tree: str) -> list[str]:

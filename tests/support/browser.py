@@ -8,14 +8,14 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import filelock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = "axe-core@4.11.0"
@@ -66,3 +66,28 @@ def axe_script(cache: Path) -> str:
             with tarfile.open(directory / packed) as archive:
                 archive.extract("package/axe.min.js", directory, filter="data")
     return script.read_text("utf-8")
+
+
+class Opened:
+    """A page that was opened from disk, and all that it asked for or complained of."""
+
+    def __init__(self, browser: Browser, file: Path, width: int, scheme: Any = "light") -> None:
+        self.page: Page = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        ).new_page()
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on(
+            "console", lambda m: self.complaints.append(m.text) if m.type in {"error", "warning"} else None
+        )
+        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        self.page.goto(file.as_uri())
+        self.file = file
+
+    def check(self) -> None:
+        """Nothing but the file itself was asked for, and nothing went wrong."""
+        assert [u.partition("#")[0] for u in self.requests if not u.startswith("data:")] == [
+            self.file.as_uri()
+        ]
+        assert self.complaints == []

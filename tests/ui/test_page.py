@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from patchq.ui.report import render_html
-from tests.support.browser import CHROMIUM, axe_script, chromium
+from tests.support.browser import CHROMIUM, Opened, axe_script, chromium
 from tests.ui.overviews import HOSTILE, overview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 CACHE = Path(os.environ.get("PATCHQ_CACHE") or Path.home() / ".cache" / "patchq")
 pytestmark = pytest.mark.skipif(
@@ -27,31 +27,6 @@ pytestmark = pytest.mark.skipif(
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
-
-
-class Opened:
-    """A page that was opened from disk, and all that it asked for or complained of."""
-
-    def __init__(self, browser: Browser, file: Path, width: int, scheme: Any = "light") -> None:
-        self.page: Page = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        ).new_page()
-        self.requests: list[str] = []
-        self.complaints: list[str] = []
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.on(
-            "console", lambda m: self.complaints.append(m.text) if m.type in {"error", "warning"} else None
-        )
-        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
-        self.page.goto(file.as_uri())
-        self.file = file
-
-    def check(self) -> None:
-        """Nothing but the file itself was asked for, and nothing went wrong."""
-        assert [u.partition("#")[0] for u in self.requests if not u.startswith("data:")] == [
-            self.file.as_uri()
-        ]
-        assert self.complaints == []
 
 
 def written(tmp_path: Path, count: int, columns: int, words: tuple[str, ...] = ("words",)) -> Path:
@@ -83,9 +58,10 @@ def test_filter_sort_and_links(browser: Browser, tmp_path: Path) -> None:
     page.click("#matrix tbody tr:first-child th a")
     assert page.url.endswith("#0012-patch")
     page.fill("#filter", "0001")
-    page.evaluate("location.hash = '#0012-patch'")
-    page.wait_for_function("document.getElementById('filter').value === ''")
-    assert page.is_visible("[id='0012-patch']")
+    assert not page.is_visible("[id='0011-patch']")
+    page.evaluate("location.hash = '#0011-patch'")
+    page.locator("[id='0011-patch']").wait_for(state="visible")
+    assert page.input_value("#filter") == ""
     opened.check()
 
 
