@@ -1,0 +1,156 @@
+"""A maintainer's day on the real tree: import a branch, reorder, split, fix by editing and refresh, undo twice, rebase."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from patchq.engine.stack import build_stack
+from patchq.git.objects import Objects
+from patchq.series.series import load_series
+from tests.vllm.test_main_job import PINNED, ROOT, git
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.vllm
+NEXT = "v0.28.0"
+FILE = "vllm/utils/math_utils.py"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the shipped series, to be edited."""
+    made = tmp_path / "project"
+    made.mkdir()
+    shutil.copytree(ROOT / "series", made / "series")
+    shutil.copy(ROOT / "upstream.lock", made)
+    return made
+
+
+@pytest.fixture
+def patchq(real_cache: Path, tmp_path: Path, project: Path) -> Callable[..., Any]:
+    """The command line on that copy, with a store of its own that reads the shared one."""
+    cache = tmp_path / "own-cache"
+    store = cache / "store.git"
+    git("init", "-q", "--bare", str(store), cwd=tmp_path)
+    (store / "objects/info/alternates").write_text(f"{real_cache}/store.git/objects\n")
+    refs = git(
+        "for-each-ref", "--format=%(refname) %(objectname)", "refs/patchq/bases", cwd=real_cache / "store.git"
+    )
+    for line in refs.splitlines():
+        git("update-ref", *line.split(), cwd=store)
+
+    def call(*args: str, code: int | None = 0) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-m", "patchq", "--root", str(project), *args, "--json"],
+            env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
+        assert code is None or done.returncode == code, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    return call
+
+
+def files(project: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(project)): p.read_bytes() for p in project.rglob("*") if p.is_file()}
+
+
+def holds(project: Path, cache: Path) -> str:
+    """The lane of the pinned base builds to its locked trees; the last of them."""
+    series = load_series(project)
+    with Objects(cache / "store.git") as objects:
+        locked = {s.id: s.tree for s in series.lock.lanes[PINNED]}
+        return build_stack(objects, series.lock.bases[PINNED].tree, series.lane(PINNED), locked).tree
+
+
+def test_a_maintainers_day(
+    patchq: Callable[..., Any], project: Path, tmp_path: Path, real_cache: Path
+) -> None:
+    shipped = [p.id for p in load_series(project).patches]
+    started = files(project)
+
+    made = tmp_path / "vllm"
+    top = patchq("apply", "--create", str(made))["tree"]
+    git("checkout", "-q", "-b", "feature", cwd=made)
+    original = (made / FILE).read_text()
+    steps = [
+        ("[Misc] Say what the maths is for", FILE, original + "\n# one\n"),
+        ("[Misc] Add a helper", "vllm/utils/day_utils.py", "def day() -> int:\n    return 1\n"),
+        ("[Misc] Test the helper", "tests/utils_/test_day_utils.py", "def test_day():\n    assert True\n"),
+        ("[Misc] Say more of the maths", FILE, original + "\n# one\n# two\n"),
+    ]
+    for number, (title, name, text) in enumerate(steps):
+        (made / name).write_text(text)
+        if number == 1:
+            (made / "vllm/utils/day_consts.py").write_text("DAY = 1\n")
+        git("add", "-A", cwd=made)
+        git("commit", "-q", "-m", title, cwd=made)
+
+    document = patchq("import", "feature", "--repo", str(made))
+    new = [p["id"] for p in document["patches"] if p["new"]]
+    assert [p["id"] for p in document["patches"]] == shipped + new
+    assert len(new) == 4
+    imported = holds(project, real_cache)
+    assert imported == git("rev-parse", "feature^{tree}", cwd=made) != top
+    maths = [p for p in load_series(project).patches if p.id == new[3]]
+    assert maths[0].depends == (new[0],)
+
+    moved = patchq("move", new[3], "--before", new[1])
+    assert [p["id"][5:] for p in moved["patches"]][-4:] == [new[i][5:] for i in (0, 3, 1, 2)]
+    assert holds(project, real_cache) == imported
+    bodies = {n.split("/")[1][5:]: d for n, d in files(project).items() if n.endswith(f"{PINNED}.patch")}
+    assert all(bodies[n.split("/")[1][5:]] == d for n, d in started.items() if n.endswith(f"{PINNED}.patch"))
+
+    split = patchq("split", new[1][5:], "--files", "*/day_consts.py", "--name", "day-consts")
+    assert split["patches"][-2]["new"] is True
+    assert holds(project, real_cache) == imported
+
+    git("checkout", "-q", f"patchq/{PINNED}", cwd=made)
+    applied = patchq("apply", str(made))
+    assert applied["tree"] == imported
+    text = (made / "vllm/utils/day_utils.py").read_text()
+    (made / "vllm/utils/day_utils.py").write_text(text.replace("return 1", "return 2"))
+    before_fix = files(project)
+    fixed = patchq("refresh", str(made))
+    assert [w[5:] for w in fixed["written"]] == [new[1][5:]]
+    assert git("status", "--porcelain", cwd=made) == ""
+    assert holds(project, real_cache) == fixed["tree"] == git("rev-parse", "HEAD^{tree}", cwd=made)
+    assert patchq("verify", str(made))["ok"] is True
+
+    assert patchq("undo")["undone"]["command"].startswith("refresh")
+    assert files(project) == before_fix
+    assert git("status", "--porcelain", cwd=made) == "M vllm/utils/day_utils.py"
+    git("checkout", "-q", "--", ".", cwd=made)
+    assert patchq("undo")["undone"]["command"].startswith("apply")
+    assert git("rev-parse", "HEAD^{tree}", cwd=made) == top
+
+    state = patchq("rebase", "--onto", NEXT, code=1)
+    left = []
+    while state["pending"]:
+        assert files(project) == before_fix
+        left.append(state["pending"]["id"])
+        state = rebase_on(patchq)
+    assert set(left) < set(shipped)
+    lane = [s.id for s in load_series(project).lock.lanes[NEXT]]
+    assert {p.id for p in load_series(project).patches if p.id not in shipped} <= set(lane)
+    assert not set(left) & set(lane)
+    assert holds(project, real_cache) == imported
+
+    while files(project) != started:
+        patchq("undo")
+    assert holds(project, real_cache) == top
+
+
+def rebase_on(patchq: Callable[..., Any]) -> Any:
+    """Leave the patch that waits out, and go on to the next that does, if any."""
+    return patchq("rebase", "--skip", code=None)
