@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError, InputError
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
+"""A url that names a program of git's to run (`ext::`, gitremote-helpers(7)); a `::` further in is an IPv6 address."""
 WHOLE = 2**31 - 1
 """The depth at which git gives all history, also to a repository that had cut it off (its manual, `--unshallow`)."""
 
@@ -54,7 +57,7 @@ def fetch_revision(
                 step(int(cur_count) - self.seen)
                 self.seen = int(cur_count)
 
-    if revision.startswith("-") or url.startswith("-") or "::" in url:
+    if revision.startswith("-") or url.startswith("-") or _HELPER.match(url):
         raise InputError(
             f"{url!r} at {revision!r} is not a git source.", "Use a plain url and a commit, branch or tag."
         )

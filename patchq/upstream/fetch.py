@@ -44,6 +44,7 @@ def fetch_base(
     if not (again or history) and (commit := store.commit(name, base)):
         return commit
     with locked("store", f"fetching {name}"):
+        store.tidy()
         commit = _take(store, name, base.source, base.date, progress, history=history)
         tree = store.tree_of(commit)
         if base.verified and tree != base.tree:
@@ -91,6 +92,7 @@ def fetch_other(name: str, source: Source, revision: str, progress: Progress) ->
     """
     store = Store()
     with locked("store", f"fetching {revision}"):
+        store.tidy()
         return _take_revision(store, name, source, revision, progress)
 
 

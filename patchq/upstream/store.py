@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
+import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchq.cache import cache_dir
+from patchq.cache import A_DAY, cache_dir
 from patchq.errors import EnvironmentLacksError, InputError, RefusedError
 from patchq.git.objects import Objects, read_commit, resolve
+from patchq.git.packs import share_pack
 from patchq.git.run import GitError, clean_environment, git_command, require_git, run
 
 if TYPE_CHECKING:
@@ -118,6 +121,20 @@ class Store:
         run(["update-ref", f"refs/patchq/bases/{name}", commit], cwd=self.git_dir)
         self._known.pop(name, None)
 
+    def tidy(self) -> None:
+        """Take away what killed fetches left; under the store's lock.
+
+        A ref of something incoming has no owner while the lock is held. A file that git was writing might still have
+        one in a patchq that needs no lock, and goes when it is a day old.
+        """
+        left = run(["for-each-ref", "--format=delete %(refname)", "refs/patchq/incoming/"], cwd=self.git_dir)
+        if left:
+            run(["update-ref", "--stdin"], cwd=self.git_dir, stdin=left)
+        for file in (self.git_dir / "objects").glob("*/tmp_*"):
+            with contextlib.suppress(OSError):
+                if time.time() - file.lstat().st_mtime > A_DAY:
+                    file.unlink()
+
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit in the store."""
         with self.objects() as objects:
@@ -144,7 +161,7 @@ class Store:
             )
 
     def take_files(self, files: Iterable[TreeFile], title: str, date: str) -> str:
-        """Write a tree of files as one pack and one commit, reachable by nothing yet.
+        """Write a tree of files as one pack and one commit, reachable by nothing yet; under the store's lock.
 
         Args:
             files: in any order, each path once.
@@ -160,12 +177,13 @@ class Store:
         import subprocess
 
         moment = datetime.datetime.fromisoformat(date or EPOCH).replace(tzinfo=datetime.timezone.utc)
-        ref = f"refs/patchq/incoming/{os.getpid()}"
+        ref = "refs/heads/incoming"
+        incoming = self._incoming()
         importer = subprocess.Popen(
             git_command(
                 ["fast-import", "--quiet", "--force"], ["pack.compression=1", "fastimport.unpackLimit=0"]
             ),
-            env=clean_environment({"GIT_DIR": str(self.git_dir)}),
+            env=clean_environment({"GIT_DIR": str(incoming)}),
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -191,12 +209,36 @@ class Store:
         except BaseException:
             importer.kill()
             importer.communicate()
+            shutil.rmtree(incoming)
             raise
-        commit = resolve(self.git_dir, ref)
+        commit = resolve(incoming, ref)
         if importer.returncode or commit is None:
             reason = errors.decode("utf-8", "replace").strip().split("\n")[0]
-            raise EnvironmentLacksError(
-                f"the store cannot be written: {reason}.", "Make room in PATCHQ_CACHE."
-            )
-        run(["update-ref", "-d", ref], cwd=self.git_dir)
+            shutil.rmtree(incoming)
+            raise _unwritable(reason)
+        try:
+            for pack in (incoming / "objects/pack").glob("pack-*.idx"):
+                share_pack(pack.stem, incoming / "objects", self.git_dir / "objects")
+        except OSError as error:
+            raise _unwritable(error.strerror) from None
+        finally:
+            shutil.rmtree(incoming)
         return commit
+
+    def _incoming(self) -> Path:
+        """A repository for what is not yet whole: whatever kills an import leaves it here and never in the store."""
+        path = self.git_dir / "patchq-incoming"
+        try:
+            if path.exists():
+                shutil.rmtree(path)
+            run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(path)])
+            (path / "objects/info/alternates").write_bytes(os.fsencode(self.git_dir / "objects") + b"\n")
+        except GitError as error:
+            raise _unwritable(error.stderr) from None
+        except OSError as error:
+            raise _unwritable(error.strerror) from None
+        return path
+
+
+def _unwritable(reason: str | None) -> EnvironmentLacksError:
+    return EnvironmentLacksError(f"the store cannot be written: {reason}.", "Make room in PATCHQ_CACHE.")

@@ -157,9 +157,46 @@ def test_no_network(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hostile_archive_leaves_nothing_behind(world: World, index: Index) -> None:
     index.files[NAME] = sdist({"a": b"a"}, top="/etc/")
+    store = world.cache / "store.git"
+    before = sorted(store.rglob("*"))
     assert "is not under one top directory" in refused(world, 1, "upstream", "add", "x", "--sdist", "1.0")
+    assert sorted(store.rglob("*")) == before
     index.files[NAME] = sdist(UPSTREAM)
     world.ok("upstream", "add", "x", "--sdist", "1.0")
+
+
+def test_a_bare_ipv6_address_is_a_url(world: World) -> None:
+    error = refused(world, 3, "upstream", "add", "x", "--git", "http://[::1]:1/vllm.git")
+    assert "cannot be fetched from http://[::1]:1/vllm.git" in error
+
+
+@pytest.mark.parametrize("url", ["ext::sh -c x", "fd::17", "::x", "no-such::x", "EXT::x", "ext+x.y::z"])
+def test_a_program_as_a_url(world: World, url: str) -> None:
+    assert "is not a git source" in refused(world, 2, "upstream", "add", "x", "--git", url)
+
+
+def test_an_import_that_was_killed_leaves_nothing_in_the_store(world: World) -> None:
+    """Killed while files stream in, with git: the store has not grown, and the next fetch takes the rest away."""
+    store = world.cache / "store.git"
+    before = sorted(p.relative_to(store) for p in store.rglob("*"))
+    killed = (
+        "import os, signal\nimport patchq.upstream.fetch as f\nreal = f._read_directory\n"
+        "def some(top):\n    from patchq.upstream.archive import TreeFile\n"
+        "    yield TreeFile('noise', 0o100644, os.urandom(1 << 20))\n    os.killpg(0, signal.SIGKILL)\n"
+        "f._read_directory = some\nos.setpgid(0, 0)"
+    )
+    done = world.child("upstream", "fetch", "v1", "--again", before=killed)
+    assert done.returncode == -9
+    left = [p for p in store.rglob("*") if p.relative_to(store) not in before]
+    assert {p.relative_to(store).parts[0] for p in left} == {"patchq-incoming"}
+    world.git("update-ref", "refs/patchq/incoming/1", "refs/patchq/bases/v1", cwd=store)
+    old, new = (store / "objects/pack" / f"tmp_pack_{n}" for n in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"half a pack")
+    os.utime(old, (0, 0))
+    world.ok("upstream", "fetch", "v1", "--again")
+    assert [p for p in store.rglob("*") if p.relative_to(store) not in before] == [new]
+    assert world.git("for-each-ref", "refs/patchq/incoming", cwd=store) == ""
 
 
 def test_a_directory_that_has_changed(world: World) -> None:
