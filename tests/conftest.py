@@ -7,15 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import filelock
 import pytest
 
+from tests.scenarios.kinds import KINDS, is_case, table
 from tests.support.world import World, three_patches
-
-if TYPE_CHECKING:
-    pass
 
 SHARED_CACHE = os.environ.get("PATCHQ_CACHE")
 """The cache that real trees are kept in between runs; tests of throwaway repositories never see it."""
@@ -85,3 +82,42 @@ def real_cache() -> Path:
         done = subprocess.run(command, env=env, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return cache
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scenarios",
+        action="store_true",
+        help="print a table of the kinds of trouble; fail where one has no case",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --scenarios, the cases of the kinds and no other test."""
+    if config.getoption("--scenarios"):
+        cases = [c for kinds in KINDS.values() for some in kinds.values() for c in some]
+        chosen = [any(is_case(c, item.nodeid) for c in cases) for item in items]
+        config.hook.pytest_deselected(items=[i for i, yes in zip(items, chosen, strict=True) if not yes])
+        items[:] = [i for i, yes in zip(items, chosen, strict=True) if yes]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With --scenarios, red where a kind has no case that passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and session.config.getoption("--scenarios") and kinds_table(reporter)[1]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """With --scenarios, the table, and what is wanting."""
+    if config.getoption("--scenarios"):
+        text, wanting = kinds_table(terminalreporter)
+        terminalreporter.write_line(f"\n{text}\n")
+        for kind in wanting:
+            terminalreporter.write_line(f"wanting: {kind}", red=True)
+
+
+def kinds_table(reporter: pytest.TerminalReporter) -> tuple[str, list[str]]:
+    """The table of the tests that were run."""
+    names = {"passed": "passed", "skipped": "skipped", "failed": "failed", "error": "failed"}
+    return table({r.nodeid: name for kind, name in names.items() for r in reporter.stats.get(kind, [])})

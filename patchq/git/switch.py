@@ -134,7 +134,7 @@ def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> 
     index = _stage_index(checkout, stage / "index", switch.changes, skipped)
     if not switch.files:
         checkout.run(["update-index", "-q", "--refresh"], index=index, check=False)
-        index.replace(checkout.git_dir / "index")
+        _flush(index).replace(checkout.git_dir / "index")
         return
     _stage_files(checkout, index, stage / "new", [c.path for c in changes if c.new])
     if resumed:
@@ -150,7 +150,7 @@ def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> 
         raise GitError(
             ["update-index", "--refresh"], 1, b"", f"{listed(wrong)} did not come out as written".encode()
         )
-    index.replace(checkout.git_dir / "index")
+    _flush(index).replace(checkout.git_dir / "index")
 
 
 def _take_index_lock(checkout: Checkout, stage: Path, lock: Path, token: str) -> None:
@@ -162,7 +162,7 @@ def _take_index_lock(checkout: Checkout, stage: Path, lock: Path, token: str) ->
             return
         mine = stage / "token"
         mine.write_bytes(token.encode())
-        os.link(mine, lock)
+        os.link(_flush(mine), lock)
     except FileExistsError:
         raise EnvironmentLacksError(
             f"{lock} is there: another git process is at work in this checkout.",
@@ -224,8 +224,7 @@ def _stage_files(checkout: Checkout, index: Path, directory: Path, paths: Iterab
         try:
             for file in files:
                 if not file.is_symlink():
-                    with file.open("rb") as opened:
-                        os.fsync(opened.fileno())
+                    _flush(file)
         except OSError as error:
             failed.append(error)
 
@@ -276,6 +275,13 @@ def _same_file(path: Path, staged: Path | None) -> bool:
     if not stat.S_ISREG(mode) or (mode & 0o100) != (wanted & 0o100):
         return False
     return path.read_bytes() == staged.read_bytes()
+
+
+def _flush(file: Path) -> Path:
+    """Have a file's data on the disk before a rename may be, lest a power cut leaves an empty file under the new name."""
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+    return file
 
 
 def _move_files(checkout: Checkout, staged: Path, changes: Iterable[Change]) -> None:

@@ -24,12 +24,17 @@ def read_evidence(path: Path) -> list[dict[str, Any]]:
         lines = path.read_text("utf-8").splitlines()
     except FileNotFoundError:
         return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{SERIES_NAME}/{path.parent.name}/{NAME} cannot be read: {error}.",
+            "Restore the file from version control.",
+        ) from None
     records = []
     for number, line in enumerate(lines, start=1):
         where = f"{SERIES_NAME}/{path.parent.name}/{NAME}:{number}"
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InputError(
                 f"{where}: this is not JSON.", "Restore the file from version control."
             ) from None

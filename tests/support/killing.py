@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +65,97 @@ def killed_in(
     return False
 
 
+def telling_points(
+    world: World, *args: str, code: int = 0, under: tuple[Path, ...] | None = None
+) -> list[int]:
+    """The writes of a command at which a kill leaves another disk than at the write before; the command is carried out.
+
+    Nothing but the disk outlives a kill, so that these stand for all its writes. The last number is one beyond them.
+    """
+    reading, writing = os.pipe()
+    tops = under or tuple(world.top / n for n in os.listdir(world.top) if n != "aside")
+
+    def call() -> int:
+        seen = b""
+
+        def look(number: int) -> None:
+            nonlocal seen
+            found = _digest(tops)
+            if found != seen:
+                os.write(writing, b"%d\n" % number)
+            seen = found
+
+        _at_writes(look, under)
+        return cli.run(["--root", str(world.project), *args])
+
+    assert not killed_in(0, call, code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        numbers = [int(line) for line in told]
+    return [*numbers, 1_000_000]
+
+
+def power_lost_at(world: World, number: int, *args: str, code: int = 0) -> bool:
+    """Run a command in a forked child that loses power at its `number`-th rename; give whether it got that far.
+
+    The rename is on the disk, and of the file's data what was not flushed (`os.fsync`) is not: the file is empty.
+    """
+    flushed: set[tuple[int, int]] = set()
+    real = os.fsync
+
+    def fsync(file: int) -> None:
+        status = os.fstat(file)
+        flushed.add((status.st_dev, status.st_ino))
+        real(file)
+
+    def call() -> int:
+        seen, lost = 0, False
+
+        def hook(event: str, args: tuple[object, ...]) -> None:
+            nonlocal seen, lost
+            if lost and event != "os.kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if event == "os.rename" and isinstance(args[0], str | bytes | os.PathLike):
+                seen += 1
+                if seen == number:
+                    status = os.lstat(args[0])
+                    if stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) not in flushed:
+                        os.truncate(args[0], 0)
+                    lost = True
+
+        os.fsync = fsync
+        sys.addaudithook(hook)
+        return cli.run(["--root", str(world.project), *args])
+
+    return killed_in(0, call, code)
+
+
+def _digest(tops: tuple[Path, ...]) -> bytes:
+    """A hash of all that lies in some directories: names, kinds, modes, bytes, targets of links."""
+    found = hashlib.sha1(usedforsecurity=False)
+    for top in tops:
+        for directory, names, files in os.walk(top):
+            names.sort()
+            for path in (Path(directory, n) for n in sorted([*names, *files])):
+                status = path.lstat()
+                found.update(f"{path}\0{status.st_mode}\0".encode("utf-8", "surrogateescape"))
+                if stat.S_ISREG(status.st_mode):
+                    found.update(path.read_bytes())
+                elif stat.S_ISLNK(status.st_mode):
+                    found.update(os.fsencode(path.readlink()))
+    return found.digest()
+
+
 def _die_at(number: int, under: tuple[Path, ...] | None) -> None:
+    def look(seen: int) -> None:
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _at_writes(look, under)
+
+
+def _at_writes(look: Callable[[int], None], under: tuple[Path, ...] | None) -> None:
+    """Have `look` called before each write of this process, with its number."""
     seen = 0
 
     def counts(args: tuple[object, ...]) -> bool:
@@ -79,7 +171,6 @@ def _die_at(number: int, under: tuple[Path, ...] | None) -> None:
         )
         if writes and counts(args):
             seen += 1
-            if seen == number:
-                os.kill(os.getpid(), signal.SIGKILL)
+            look(seen)
 
     sys.addaudithook(hook)
