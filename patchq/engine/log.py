@@ -182,7 +182,7 @@ def load_entry(path: Path) -> Entry:
             checkout = CheckoutChange(found["path"], switch, found["made"])
         files = tuple(FileChange(p, _unpack(old), _unpack(new)) for p, old, new in data["files"])
         return Entry(data["token"], data["what"], data["when"], files, checkout, data["undoes"])
-    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
         raise InputError(
             f"{path} is damaged.", "Delete it; what it would have undone is in version control, if anywhere."
         ) from None

@@ -52,6 +52,10 @@ DIFF_OPTIONS = (
 )
 
 
+YEARS = range(1970, 2100)
+"""The years, as a date itself says them, that `git am` reads (git's tm_to_time_t); others it refuses or gets wrong."""
+
+
 @dataclass(frozen=True)
 class MailPatch:
     """A patch as its file says it.
@@ -157,7 +161,15 @@ def format_mail(author: Identity, message: str, diff: bytes, where: str) -> byte
         raise InputError(
             f"{where}: {title!r} is not a title that `git am` keeps.", "Reword the commit's first line."
         )
-    when = datetime.datetime.fromtimestamp(author.seconds, _zone(author.zone))
+    try:
+        when = datetime.datetime.fromtimestamp(author.seconds, _zone(author.zone))
+    except (ValueError, OverflowError, OSError):
+        when = None
+    if when is None or author.seconds < 0 or when.year not in YEARS:
+        raise InputError(
+            f"{where}: the author's date, {author.seconds} {author.zone}, is none that `git am` reads.",
+            "Give the commit another: git commit --amend --date=now.",
+        )
     head = [
         b"From: %s <%s>"
         % (_encode(author.name, quote=True), author.email.encode("utf-8", "surrogateescape")),
@@ -253,12 +265,20 @@ def _author(headers: dict[str, bytes], where: str) -> Identity:
     name = decode_header(match[1])
     if name.startswith('"') and name.endswith('"') and len(name) > 1:
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    date = headers["date"].decode("latin-1")
+    zone_given = re.search(r"\s([+-]\d+)", date)
     try:
-        parsed = email.utils.parsedate_tz(headers["date"].decode("latin-1"))
-        seconds = email.utils.mktime_tz(parsed) if parsed else None
+        parsed = email.utils.parsedate_tz(date)
+        seconds = email.utils.mktime_tz(parsed) if parsed else -1
     except (ValueError, OverflowError):
-        seconds = None
-    if parsed is None or seconds is None:
+        seconds = -1
+    if (
+        parsed is None
+        or seconds < 0
+        or parsed[0] not in YEARS
+        or str(parsed[0]) not in date
+        or (zone_given and not re.fullmatch(r"[+-]([01]\d|2[0-3])[0-5]\d", zone_given[1]))
+    ):
         raise InputError(f"{where}:3: `Date:` is not a mail date.", "Write the patch with patchq refresh.")
     minutes = (parsed[9] or 0) // 60
     sign = "-" if minutes < 0 else "+"

@@ -152,6 +152,46 @@ def test_dates_survive(git: Oracle, base: str, seconds: int, zone: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "date",
+    [
+        "Fri, 2 Jan 1960 03:04:05 +0000",
+        "Wed, 31 Dec 1969 23:00:00 -0200",
+        "Thu, 1 Jan 1970 00:00:00 +0100",
+        "Fri, 2 Jan 2100 03:04:05 +0000",
+        "Fri, 2 Jan 0026 03:04:05 +0000",
+        "2 Jan 26 03:04:05 +0000",
+        "Fri, 2 Jan 2026 03:04:05 +2500",
+        "Fri, 2 Jan 2026 03:04:05 +1460",
+        "Fri, 2 Jan 2026 03:04:05 +100",
+        "Fri, 2 Jan 10000 03:04:05 +0100",
+    ],
+)
+def test_dates_that_git_am_refuses(git: Oracle, base: str, date: str) -> None:
+    """Or that it takes for others: the two must never read one file as two commits."""
+    mail = MAIL.replace(b"Fri, 2 Jan 2026 03:04:05 +0100", date.encode()) + DIFF
+    head = git.am(base, mail)
+    read = commit_of(git, head).author if head else None
+    assert read is None or (read.seconds, read.zone) in {(1767323045, "+0000"), (2**64 - 3600, "+0100")}
+    refused(mail, "x.patch:3: `Date:` is not a mail date")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "zone"),
+    [
+        (-1, "+0000"),
+        (4102444800, "+0000"),
+        (4102444799, "+0100"),
+        (10**11, "+0000"),
+        (10**20, "+0000"),
+        (1, "+2500"),
+    ],
+)
+def test_commits_with_dates_that_git_am_refuses(seconds: int, zone: str) -> None:
+    with pytest.raises(InputError, match="the author's date, .*, is none that `git am` reads"):
+        format_mail(Identity("A U Thor", "a@example.com", seconds, zone), "[Test] title\n", DIFF, "x.patch")
+
+
+@pytest.mark.parametrize(
     ("message", "words"),
     [
         ("[T] t\n\n---\nrest", "line 3"),

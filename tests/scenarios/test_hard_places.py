@@ -153,9 +153,7 @@ def test_verify_and_modes(stacked: World) -> None:
     (clone / "pkg/engine.py").chmod(0o755)
     document = stacked.patchq("verify", str(clone), "--json")
     assert document.code == 1
-    assert {"run.sh", "pkg/engine.py"} == {
-        f["path"] for f in document.json["files"]
-    }
+    assert {"run.sh", "pkg/engine.py"} == {f["path"] for f in document.json["files"]}
 
 
 def test_a_dead_lock_holder_holds_nothing(stacked: World) -> None:

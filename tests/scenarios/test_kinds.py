@@ -23,7 +23,7 @@ def collected() -> list[str]:
             "-m",
             "pytest",
             "--collect-only",
-            "-qq",
+            "-q",
             "--no-header",
             "-p",
             "no:cacheprovider",

@@ -1,0 +1,34 @@
+"""A few seconds of what ci/fuzz does for as long as it is told; and what it has found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchq.errors import InputError
+from patchq.series.evidence import read_evidence
+from tests.support.fuzzing import TARGETS
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_parser_bears_some_broken_inputs(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tests.support.fuzzing import fuzz\n"
+        f"count, found = fuzz(7, 40, [], Path({str(tmp_path)!r}), rounds=25)\nprint(count, found)\nsys.exit(bool(found))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    assert int(done.stdout.split()[0]) >= len(TARGETS)
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"[" * 100_000, b'{"id": ' * 100_000, b"9" * 5000, b"[]", b"{}"])
+def test_evidence_that_is_none(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "evidence.jsonl"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=r"evidence\.jsonl"):
+        read_evidence(file)
+    assert read_evidence(tmp_path / "none.jsonl") == []
