@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchq.errors import InputError
+from patchq.git.diff import parse_diff
 from patchq.series.evidence import read_evidence
 from tests.support.fuzzing import TARGETS
 
@@ -32,3 +33,10 @@ def test_evidence_that_is_none(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(InputError, match=r"evidence\.jsonl"):
         read_evidence(file)
     assert read_evidence(tmp_path / "none.jsonl") == []
+
+
+@pytest.mark.parametrize("mode", ["108644", "999999", "040000"])
+def test_a_mode_in_an_index_line_that_is_none(mode: str) -> None:
+    diff = f"diff --git a/f b/f\nindex 1234567..89abcde {mode}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"
+    with pytest.raises(InputError, match=f"^x.diff:2: {mode} is not a file mode"):
+        parse_diff(diff.encode(), "x.diff")

@@ -171,7 +171,7 @@ def _file_change(reader: Reader) -> FileChange:
         if match := _INDEX.match(text):
             values["old_oid"], values["new_oid"] = match[1].decode(), match[2].decode()
             if match[3]:
-                values["old_mode"] = values["new_mode"] = int(match[3], 8)
+                values["old_mode"] = values["new_mode"] = _mode(reader, text)
         elif text.startswith((b"old mode ", b"deleted file mode ")):
             values["old_mode"] = _mode(reader, text)
             if text.startswith(b"deleted"):

@@ -64,7 +64,7 @@ def read_result(file: Path, bundle: Path | None) -> Result:
                 f"{file} is larger than {LARGEST} bytes.", "Name the result.json that run wrote."
             )
         document = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}.", "Name the result.json that run wrote.") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT or "bundle" not in document:
         raise InputError(f"{file} is no result of a bundle.", "Name the result.json that run wrote.")
@@ -84,9 +84,9 @@ def _plan(name: str, bundle: Path | None) -> dict[str, Any]:
     for place in places:
         try:
             plan: dict[str, Any] = json.loads(place.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
-        if plan.get("id") == name:
+        if isinstance(plan, dict) and plan.get("id") == name:
             return plan
     raise InputError(
         f"bundle {name} was not written here.",
@@ -176,7 +176,17 @@ def _outcome(run: dict[str, Any]) -> Outcome:
 
 
 def _unpacked(text: str) -> bytes:
-    return lzma.decompress(base64.b64decode(text))
+    """What a run printed; what would unpack to more than `LARGEST` is refused before it does."""
+    try:
+        packed = lzma.LZMADecompressor(memlimit=2 * LARGEST)
+        data = packed.decompress(base64.b64decode(text), LARGEST)
+    except (lzma.LZMAError, ValueError, TypeError):
+        raise RefusedError("a log in the result cannot be unpacked.", "Nothing was recorded.") from None
+    if not packed.eof:
+        raise RefusedError(
+            f"a log in the result is cut off, or holds more than {LARGEST} bytes.", "Nothing was recorded."
+        )
+    return data
 
 
 def _environment(result: Result) -> Environment:

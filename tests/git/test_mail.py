@@ -187,7 +187,7 @@ def test_dates_that_git_am_refuses(git: Oracle, base: str, date: str) -> None:
     ],
 )
 def test_commits_with_dates_that_git_am_refuses(seconds: int, zone: str) -> None:
-    with pytest.raises(InputError, match="the author's date, .*, is none that `git am` reads"):
+    with pytest.raises(InputError, match=r"the author's date, .*, is none that `git am` reads"):
         format_mail(Identity("A U Thor", "a@example.com", seconds, zone), "[Test] title\n", DIFF, "x.patch")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -175,6 +177,25 @@ def test_a_result_of_another_body_is_refused(world: World, done: Path, tmp_path:
     refused = imported(world, done)
     assert refused.code == 1
     assert "another body of 0001-better" in refused.err
+    assert evidence(world) == []
+
+
+def test_a_log_that_unpacks_to_more_than_there_is_room_for(world: World, done: Path, tmp_path: Path) -> None:
+    plan = json.loads((tmp_path / "bundle" / "bundle.json").read_bytes())
+    document = json.loads(done.read_bytes())
+    bomb = base64.b64encode(lzma.compress(bytes((64 << 20) + 1), preset=0)).decode()
+    for log, said in (
+        (bomb, "holds more than"),
+        ("bm90IHh6IGF0IGFsbCwgbm90IHh6", "cannot be unpacked"),
+        (bomb[:4000], "is cut off"),
+    ):
+        document["runs"][0]["log"] = log
+        document["signature"] = sign(document, plan["key"])
+        done.write_text(json.dumps(document))
+        refused = imported(world, done)
+        assert (refused.code, said in refused.err) == (1, True), refused.err
+    done.write_bytes(b"[" * 100_000)
+    assert imported(world, done).code == 2
     assert evidence(world) == []
 
 

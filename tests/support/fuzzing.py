@@ -53,7 +53,7 @@ WORDS = (
     b"=?utf-8?q?=ff?=", b"\\ No newline at end of file\n", b"From \n", b"../", b"/etc/passwd", b".git/", b"\0",
     b"\xff", b"\xef\xbb\xbf", b"\r\n", b"&a ", b"*a", b"!!python/object:x ", b"<<: ", b"? ", b"- ", b"{", b"[", b"'",
     b'"', b"|\n", b": ", b"#", b"---\n", b"%YAML 9.9\n", b"null", b"1e999", b"9" * 5000, b"-1", b"[" * 3000,
-    b"{\"a\":" * 3000, b"\xed\xa0\x80", "\u2028\u0085".encode(), b"ustar", b"99999999999",
+    b'{"a":' * 3000, b"\xed\xa0\x80", "\u2028\u0085".encode(), b"ustar", b"99999999999",
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ class Target:
     packed: bool = False
 
 
-class Finding(Exception):
+class FoundError(Exception):
     """An input that a parser does not bear."""
 
 
@@ -79,15 +79,21 @@ def _shipped(pattern: str) -> Callable[[], list[bytes]]:
 def _patches() -> list[bytes]:
     shipped = [p.read_bytes() for p in sorted(ROOT.glob("series/*/*.patch"))]
     head = shipped[0].split(b"\ndiff --git ", 1)[0] + b"\n"
-    kinds = (
+    rename = (
         b"diff --git a/f b/g\nsimilarity index 90%\nrename from f\nrename to g\nindex 1234567..89abcde 100644\n"
-        b"--- a/f\n+++ b/g\n@@ -1,2 +1,2 @@ def f\n x\n-y\n+z\n\\ No newline at end of file\n",
-        b'diff --git "a/\\303\\244" "b/\\303\\244"\nnew file mode 120000\nindex 0000000..1234567\n--- /dev/null\n'
-        b'+++ "b/\\303\\244"\n@@ -0,0 +1 @@\n+target\n\\ No newline at end of file\n',
-        b"diff --git a/b b/b\nindex e69de29bb2d1d6434b8b29ae775ad8c2e48c5391..f76dd238ade08917e6712764a16a22005a50573d 100644\n"
-        b"GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n",
+        b"--- a/f\n+++ b/g\n@@ -1,2 +1,2 @@ def f\n x\n-y\n+z\n\\ No newline at end of file\n"
     )
-    return [*(head + k for k in kinds), *(s for s in shipped if len(s) < 30_000)]  # noqa: PLR2004
+    link = (
+        b'diff --git "a/\\303\\244" "b/\\303\\244"\nnew file mode 120000\nindex 0000000..1234567\n--- /dev/null\n'
+        b'+++ "b/\\303\\244"\n@@ -0,0 +1 @@\n+target\n\\ No newline at end of file\n'
+    )
+    binary = (
+        b"diff --git a/b b/b\nindex e69de29bb2d1d6434b8b29ae775ad8c2e48c5391.."
+        b"f76dd238ade08917e6712764a16a22005a50573d 100644\n"
+        b"GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n"
+    )
+    kinds = (rename, link, binary)
+    return [*(head + k for k in kinds), *(s for s in shipped if len(s) < 30_000)]
 
 
 def _records() -> list[bytes]:
@@ -194,7 +200,7 @@ def watched(written: list[str]) -> Iterator[Callable[[bool], None]]:
         armed = wanted
 
     def late(_signal: int, _frame: object) -> None:
-        raise Finding(f"not done after {SECONDS} s")
+        raise FoundError(f"not done after {SECONDS} s")
 
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
