@@ -7,9 +7,7 @@ whoever calls its operators is told that there are none.
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import lzma
 import platform
 import re
@@ -18,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import cache_dir, locked, write_atomically
 from patchq.errors import EnvironmentLacksError
-from patchq.upstream.index import find_wheel, unreachable
 from patchq.vllm import PROJECT
 from patchq.vllm.environment import GIVEN_VARIABLES, distributions
+from patchq.vllm.extensions import ensure_extensions
+from patchq.vllm.layout import release_of
 from patchq.vllm.requirements import read_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from patchq.git.objects import Objects
@@ -83,7 +82,7 @@ def ensure_kit(name: str, base: Base, objects: Objects, tree: str, progress: Pro
         EnvironmentLacksError: the index cannot be reached, or has no such release.
     """
     wanted = read_requirements(objects, tree, None)
-    version = base.source.version or (name[1:] if re.fullmatch(r"v\d+\.\d+\.\d+", name) else "")
+    version = release_of(name, base)
     if not wanted.compiled:
         return Kit({}, (), {}, GIVEN_VARIABLES, wanted.torch)
     if not version:
@@ -94,7 +93,7 @@ def ensure_kit(name: str, base: Base, objects: Objects, tree: str, progress: Pro
     info = f"{PROJECT}-{version}.dist-info"
     text = f"Metadata-Version: 2.1\nName: {PROJECT}\nVersion: {version}\n"
     return Kit(
-        released_extensions(version, progress),
+        _released_extensions(version, lambda path: objects.lookup(tree, path) is not None, progress),
         STUBS,
         {f"{info}/METADATA": text.encode()},
         GIVEN_VARIABLES,
@@ -137,56 +136,30 @@ def _elsewhere(requirements: str, python: str) -> list[str]:
     return found
 
 
-def released_extensions(version: str, progress: Progress) -> dict[str, Extension]:
-    """The extensions of a release's wheel for this kind of machine, read out of it without fetching the rest.
-
-    Each is checked against the hash that the wheel's own RECORD has for it.
-
-    Raises:
-        EnvironmentLacksError: the index cannot be reached, or has no such wheel.
-    """
-    top = cache_dir() / "released" / f"{version}-{platform.machine()}"
-    note = top / "extensions.json"
-    if not note.is_file():
-        top.mkdir(parents=True, exist_ok=True)
-        with locked(f"released-{version}", f"fetching the extensions of {version}"):
-            write_atomically(note, json.dumps(_take_extensions(version, top, progress), indent=1).encode())
-    return {
-        name: Extension(top / f"{digest}.xz", digest)
-        for name, digest in json.loads(note.read_bytes()).items()
-    }
-
-
-def _take_extensions(version: str, top: Path, progress: Progress) -> dict[str, str]:
-    from remotezip import RemoteIOError, RemoteZip
-    from requests import RequestException
-
-    release = find_wheel(PROJECT, version, platform.machine())
-    if release is None:
+def _released_extensions(
+    version: str, tracked: Callable[[str], bool], progress: Progress
+) -> dict[str, Extension]:
+    """Of what the release's wheel holds for cards, the extensions that tests are run with, compressed once."""
+    released = ensure_extensions("cuda", version, tracked, progress)
+    files = {name: file for name, file in released.files.items() if name in EXTENSIONS}
+    lacking = [name for name in EXTENSIONS if name not in files]
+    if lacking:
         raise EnvironmentLacksError(
-            f"the package index has no wheel of {PROJECT} {version} for {platform.machine()}.",
-            "Bundle the patches on a base that has one.",
+            f"no wheel of {PROJECT} {version} for {platform.machine()} has {lacking[0]}.",
+            "Bundle the patches on a base whose release has it.",
         )
-    found = {}
-    try:
-        with RemoteZip(release.url) as archive:
-            record = archive.read(f"{PROJECT}-{version}.dist-info/RECORD").decode()
-            hashes = dict(re.findall(r"^([^,\n]+),sha256=([\w-]+),", record, re.MULTILINE))
-            members = [m for m in archive.namelist() if m in EXTENSIONS]
-            with progress.task(
-                f"fetching {len(members)} extensions", total=len(members), unit="files"
-            ) as step:
-                for member in members:
-                    data = archive.read(member)
-                    digest = hashlib.sha256(data)
-                    if base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode() != hashes.get(member):
-                        raise EnvironmentLacksError(
-                            f"{member} of {release.filename} is not what its RECORD says.",
-                            "Run the same command again; if it stays so, the index serves a broken wheel.",
-                        )
-                    write_atomically(top / f"{digest.hexdigest()}.xz", lzma.compress(data, preset=6))
-                    found[member] = digest.hexdigest()
-                    step(1)
-    except (RequestException, RemoteIOError) as error:
-        raise unreachable(error) from None
-    return found
+    return {name: _compressed(name, file, progress) for name, file in files.items()}
+
+
+def _compressed(name: str, file: Path, progress: Progress) -> Extension:
+    data = file.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    top = cache_dir() / "released"
+    top.mkdir(exist_ok=True)
+    path = top / f"{digest}.xz"
+    with locked(f"released-{digest[:16]}", f"compressing {name}"):
+        if not path.is_file():
+            with progress.task(f"compressing {name}", total=1, unit="files") as step:
+                write_atomically(path, lzma.compress(data, preset=6))
+                step(1)
+    return Extension(path, digest)
