@@ -103,13 +103,13 @@ def check(
                         "" if n is None else f"{n:,}"
                         for n in (c.shared_bytes, c.limit_bytes, c.registers, c.stack_bytes)
                     ),
-                    c.status,
+                    c.detail if c.ok and c.stack_bytes else c.status,
                 ]
                 for c in checked
             ],
         )
         for c in checked:
-            if c.detail or not c.ok:
+            if not c.ok:
                 print_line(
                     f"{c.patch}: {c.name} for {c.target}: {c.status}{f': {c.detail}' if c.detail else ''}"
                 )

@@ -45,7 +45,8 @@ class Checked:
         shared_bytes: a block's, static and dynamic; None where it was not compiled.
         limit_bytes: what a block may have on the target.
         registers: a thread's.
-        stack_bytes: a thread's.
+        stack_bytes: a thread's; above zero, the kernel spills registers.
+        declared_bytes: of stack that the patch says the kernel takes at most.
         sha256: of the cubin.
         cached: whether it was compiled before.
     """
@@ -59,6 +60,7 @@ class Checked:
     shared_bytes: int | None = None
     registers: int | None = None
     stack_bytes: int | None = None
+    declared_bytes: int = 0
     sha256: str = ""
     cached: bool = False
 
@@ -182,6 +184,7 @@ def judge_kernel(blank: Checked, answer: dict[str, Any], *, allowed: int = 0) ->
     found = replace(
         blank,
         name=name,
+        declared_bytes=allowed,
         shared_bytes=answer["shared_bytes"],
         registers=answer["registers"],
         stack_bytes=answer["stack_bytes"],
@@ -194,8 +197,9 @@ def judge_kernel(blank: Checked, answer: dict[str, Any], *, allowed: int = 0) ->
         return replace(found, status="too much shared memory", detail=f"{over:,} bytes above the limit")
     stack = answer["stack_bytes"]
     if stack > allowed:
-        return replace(found, status="spills", detail=f"{stack:,} bytes of stack a thread")
-    detail = f"spills {stack:,} bytes of stack a thread, as its patch.yaml says" if stack else ""
+        told = f"declared are {allowed:,}" if allowed else "none are declared"
+        return replace(found, status="spills", detail=f"spills {stack:,} bytes, {told}")
+    detail = f"spills {stack:,} bytes, declared" if stack else ""
     return replace(found, status="ok", detail=detail)
 
 
@@ -226,7 +230,7 @@ def _compile_triton(
         }
         answers = _run(environment, triton_kernels.__file__, [job], top)
         if not answers:
-            return None
+            return answers
         if "error" in answers[0]:
             return answers
         data = (top / "kernel.cubin").read_bytes()
@@ -253,7 +257,7 @@ def _compile_humming(environment: Environment, kernel: Kernel, target: str) -> l
 
 
 def _run(environment: Environment, script: str, job: Any, top: Path) -> list[dict[str, Any]] | None:
-    """What a probe says, line by line; None where it did not end in its time or said nothing."""
+    """What a probe says, line by line; None where it did not end in its time."""
     file = top / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
     env = {
@@ -279,7 +283,7 @@ def _run(environment: Environment, script: str, job: Any, top: Path) -> list[dic
     except subprocess.TimeoutExpired:
         return None
     lines = [line for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith("{")]
-    if not lines:
+    if not lines and done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         return [
             {"error": f"the compiler ended with status {done.returncode}: {said[-1] if said else ''}"[:300]}

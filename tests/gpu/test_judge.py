@@ -75,5 +75,5 @@ def test_a_patch_may_say_that_its_kernel_spills() -> None:
     kernel = {**KERNEL, "target": "sm_86", "shared_bytes": 101_376, "stack_bytes": 8}
     said = judge_kernel(blank, kernel, allowed=8)
     assert said.ok
-    assert "spills 8 bytes" in said.detail
+    assert said.detail == "spills 8 bytes, declared"
     assert not judge_kernel(blank, kernel, allowed=7).ok

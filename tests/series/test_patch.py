@@ -138,3 +138,40 @@ def test_a_wrong_value_is_told_at_its_line(tmp_path: Path) -> None:
     line = file.read_text().split("\n").index("time_limit: -5") + 1
     assert caught.value.message == f"patch.yaml:{line}: time_limit -5 is not a number of seconds above 0."
     assert caught.value.remedy == "It reads -5 now."
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line", "words"),
+    [
+        ("{}", 3, "a kernel is of triton or of humming: name one of the two"),
+        ("{triton: a.py, function: f, humming: indexed}", 3, "name one of the two"),
+        ("{triton: vllm/a.py}", 3, "a Triton kernel needs the name of its function"),
+        ("{humming: indexed}", 3, "kernels of Humming need the layer that selects them"),
+        ("{triton: ../a.py, function: f}", 3, "'../a.py' is not a path inside the vLLM tree"),
+        (
+            "\n    triton: vllm/a.py\n    function: f\n    below: {ampere: {A: true}}",
+            5,
+            "'ampere' is not a CUDA",
+        ),
+        ("\n    triton: vllm/a.py\n    function: f\n    warps: many", 5, "warps"),
+        ("\n    triton: vllm/a.py\n    function: f\n    color: red", 5, "color"),
+    ],
+)
+def test_a_kernel_that_cannot_be_compiled_is_named_by_its_line(
+    tmp_path: Path, kernel: str, line: int, words: str
+) -> None:
+    rest = yaml.safe_dump({k: v for k, v in GOOD.items() if k != "id"}, sort_keys=False)
+    file = tmp_path / "patch.yaml"
+    file.write_text(f"id: {GOOD['id']}\nkernels:\n  - {kernel.lstrip()}\n{rest}")
+    with pytest.raises(InputError) as caught:
+        read_yaml(file, PatchMeta, where="patch.yaml")
+    assert words in caught.value.message
+    assert caught.value.message.startswith(f"patch.yaml:{line}: ")
+
+
+def test_a_kernel_is_named_by_its_function_or_its_layer() -> None:
+    layer = {"shape_n": 64, "shape_k": 32, "b_dtype": "uint2"}
+    kernels = [{"triton": "vllm/a.py", "function": "f"}, {"humming": "indexed", "layer": layer}]
+    patch = fit({**GOOD, "kernels": kernels}, PatchMeta, "patch.yaml")
+    assert [k.name for k in patch.kernels] == ["f", "humming indexed uint2 64x32"]
+    assert [(k.warps, k.stages, k.spills) for k in patch.kernels] == [(4, None, 0)] * 2
