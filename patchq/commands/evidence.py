@@ -28,14 +28,15 @@ def evidence(context: typer.Context, json: Json = False) -> None:
 @app.command("list")
 def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> None:
     """List the recorded results, and whether each is about the patch as it stands now."""
-    from patchq.testing.evidence import list_evidence
+    from patchq.testing.evidence import list_evidence, list_unproven
     from patchq.ui.output import print_json, print_line, print_table
 
     series = load(context)
     chosen = [series.find(name).id for name in ids] if ids else [p.id for p in series.patches]
     records = list_evidence(series, dict.fromkeys(chosen))
+    unproven = list_unproven(series, dict.fromkeys(chosen), records)
     if json:
-        print_json({"results": records})
+        print_json({"results": records, "not_run": unproven})
         return
     rows = [
         [
@@ -51,6 +52,9 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
         for r in records
     ]
     print_table(["patch", "base", "gate", "target", "device", "result", "about", "date"], rows)
+    for gap in unproven:
+        target = "" if gap["gate"] in {"cpu", "gpu"} else f" for {gap['target']}"
+        print_line(f"{gap['id']}: gate {gap['gate']}{target}: {gap['why']}")
     proven = {r["id"] for r in records if r["current"] and r.get("proved")}
     print_line(f"{len(records)} records; {len(proven)} of {len(chosen)} patches are proved as they stand")
 
@@ -74,7 +78,7 @@ def import_(
     from patchq.engine.project import changing
     from patchq.testing.evidence import with_evidence
     from patchq.testing.imported import judge_result, read_result
-    from patchq.ui.output import print_json
+    from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
 
     series = load(context)
@@ -101,6 +105,7 @@ def import_(
             files = with_evidence(series, lane, answer, command)
             project.commit("evidence import", files)
         recorded = sorted(files)
+    left = [v for v in answer.verdicts if v.status not in {"proved", "passed"}]
     if json:
         print_json(
             {
@@ -108,10 +113,22 @@ def import_(
                 "bundle": result.plan["id"],
                 "results": [describe(v, lane.base) for v in answer.verdicts],
                 "recorded": recorded,
+                "not_recorded": [
+                    {
+                        "id": v.task.patch.id,
+                        "gate": v.task.gate,
+                        "target": v.task.target,
+                        "status": v.status,
+                        "why": [*v.against, *v.notes],
+                    }
+                    for v in left
+                ],
             }
         )
     else:
         print_verdicts(answer.verdicts, recorded, prove=prove)
+        for v in left:
+            print_line(f"not recorded: {v.task.patch.id} at gate {v.task.gate}: {v.status}")
     if any(not v.ok for v in answer.verdicts):
         raise typer.Exit(1)
 

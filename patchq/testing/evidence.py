@@ -11,12 +11,13 @@ from patchq.engine.behaviour import STOCK
 from patchq.gpu.judge import summary
 from patchq.gpu.limits import target_of
 from patchq.series.evidence import NAME, read_evidence
+from patchq.series.patch import GATES
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
 from patchq.testing.stock import findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from patchq.engine.apply import Lane
     from patchq.series.series import Series
@@ -208,3 +209,36 @@ def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:
             current = record.get("patch_sha256") in bodies and record["tree"] == tree
             found.append({**record, "current": current})
     return found
+
+
+def list_unproven(
+    series: Series, ids: Iterable[str], records: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The gates of each patch's tests at which the patch as it stands was not run anywhere, weakest first.
+
+    A record at another gate or for another target counts for nothing here, nor does one of a stock base.
+
+    Args:
+        series: the series.
+        ids: the patches.
+        records: what `list_evidence` gives of them.
+    """
+    run: dict[tuple[str, str, str], bool] = {}
+    for r in records:
+        if r.get("mode") != STOCK:
+            key = (str(r["id"]), str(r["gate"]), _about(r["gate"], r["target"]))
+            run[key] = run.get(key, False) or bool(r["current"])
+    found = []
+    for patch in (series.find(name) for name in ids):
+        groups = [*patch.tests, *(g for own in patch.bases.values() for g in own.tests or ())]
+        for gate in sorted({g.gate for g in groups}, key=GATES.index):
+            done = run.get((patch.id, gate, _about(gate, patch.target)))
+            if not done:
+                why = "not run" if done is None else "an older body was run, this one was not"
+                found.append({"id": patch.id, "gate": gate, "target": patch.target, "why": why})
+    return found
+
+
+def _about(gate: str, target: str) -> str:
+    """The target that a gate is about; tests at `cpu` and `gpu` are the same whatever it is."""
+    return "" if gate in {"cpu", "gpu"} else target

@@ -118,10 +118,10 @@ def judge_result(series: Series, objects: Objects, lane: Lane, result: Result) -
             raise _other(f"the result is about another body of {patch} than the lane of {lane.base} has")
         task = _task(series, objects, lane, mode, roles["after"])
         verdicts.append(_judge(objects, task, mode, roles))
-    for name, why in result.document["refused"].items():
-        planned = next(r for r in result.plan["runs"] if r["name"] == name)
-        if planned["role"] == "after":
+    for planned in result.plan["runs"]:
+        if planned["role"] == "after" and "after" not in runs.get((planned["patch"], planned["gate"]), {}):
             task = _task(series, objects, lane, mode, planned)
+            why = result.document["refused"].get(planned["name"], "it was left out when the bundle was run")
             verdicts.append(Verdict(task, mode, "not run", notes=(f"not run: {why}",)))
     return Answer(tuple(verdicts), _environment(result))
 

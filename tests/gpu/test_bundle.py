@@ -214,7 +214,33 @@ def test_all_skipped_is_no_pass(world: World, tmp_path: Path) -> None:
     back = imported(world, tmp_path / "bundle" / "work" / "report" / "result.json")
     assert back.code == 1
     assert "all skipped" in back.json["results"][0]["against"][0]
+    (left,) = back.json["not_recorded"]
+    assert (left["id"], left["gate"], left["status"]) == ("0001-better", "cpu", "red")
+    assert "all skipped" in left["why"][0]
     assert evidence(world) == []
+
+
+def test_what_was_left_out_is_listed_as_not_run(
+    world: World, tmp_path: Path, driver: Callable[..., Path]
+) -> None:
+    """Both what a gate refused there, and what nobody asked for; and no list of evidence passes over either."""
+    bring(world, GOOD)
+    gates = ("cpu", "gpu", "native")
+    world.describe("0001-better", tests=[{"gate": gate, "run": [TEST]} for gate in gates])
+    asked = [word for gate in gates for word in ("--gate", gate)]
+    assert bundle(world, tmp_path / "bundle", *asked).code == 0
+    cards = driver("GPU-1, NVIDIA H200, 9.0, 580.95, 143771, 3, 0")
+    code, said = run(tmp_path / "bundle", "--gate", "cpu", "--gate", "native", cards=cards)
+    assert code == 3, said
+    back = imported(world, tmp_path / "bundle" / "work" / "report" / "result.json")
+    assert {left["gate"]: (left["status"], left["why"]) for left in back.json["not_recorded"]} == {
+        "native": ("not run", ["not run: this machine has NVIDIA H200 (sm_90)"]),
+        "gpu": ("not run", ["not run: it was left out when the bundle was run"]),
+    }
+    assert [r["gate"] for r in evidence(world)] == ["cpu"]
+    listed = world.patchq("evidence", "list", "--json").json["not_run"]
+    assert [(gap["gate"], gap["why"]) for gap in listed] == [("gpu", "not run"), ("native", "not run")]
+    assert "0001-better: gate native for sm_86: not run" in world.patchq("evidence", "list").out
 
 
 def on_card(world: World, gate: str, out: Path) -> None:
