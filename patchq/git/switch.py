@@ -164,11 +164,13 @@ def _take_index_lock(checkout: Checkout, stage: Path, lock: Path, token: str) ->
         mine.write_bytes(token.encode())
         os.link(_flush(mine), lock)
     except FileExistsError:
+        shutil.rmtree(stage, ignore_errors=True)
         raise EnvironmentLacksError(
             f"{lock} is there: another git process is at work in this checkout.",
             "Wait until it is done; if there is none, delete that file and run this again.",
         ) from None
     except OSError as error:
+        shutil.rmtree(stage, ignore_errors=True)
         raise SwitchFailedError(checkout, f"{stage.parent}: {error.strerror}", restored=True) from None
 
 

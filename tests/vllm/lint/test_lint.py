@@ -66,8 +66,8 @@ def test_planted_faults_are_found_and_old_ones_are_not(
     assert found["check-spdx-header"] == {(new, 0)}
     assert found["check-forbidden-imports"] == {(new, 2)}
     assert found["check-test-tethering"] == {("tests/nowhere/test_planted.py", 0)}
-    assert found["tests-guide"] == {(core, 8), (core, 10), (core, 11)}
-    assert found["mypy"] == {(core, 12)}
+    assert found["tests-guide"] == {(core, 9), (core, 11), (core, 12)}
+    assert found["mypy"] == {(core, 13)}
     assert {file for file, _ in found["reformatting"]} == {OLD}
     assert {"ruff==0.14.0", "typos==1.43.5", "mypy==1.20.2"} <= set(report.tools)
     assert not report.left_out
