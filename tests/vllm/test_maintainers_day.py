@@ -73,6 +73,7 @@ def holds(project: Path, cache: Path, base: str = PINNED) -> str:
         return build_stack(objects, series.lock.bases[base].tree, series.lane(base), locked).tree
 
 
+@pytest.mark.slow  # a whole day: some forty commands on the real tree
 def test_a_maintainers_day(
     patchq: Callable[..., Any], project: Path, tmp_path: Path, real_cache: Path
 ) -> None:

@@ -33,6 +33,7 @@ def text_of(objects: Objects, base: str, path: str) -> str:
     return objects.blob(entry.oid).decode()
 
 
+@pytest.mark.slow  # installs upstream's linters at their versions, and runs mypy over vLLM twice
 @pytest.mark.vllm
 def test_planted_faults_are_found_and_old_ones_are_not(
     real_cache: Path, monkeypatch: pytest.MonkeyPatch
