@@ -68,14 +68,15 @@ def stacked(tmp_path: Path, _template: Path) -> World:
 
 @pytest.fixture(scope="session")
 def real_cache() -> Path:
-    """The shared cache with the real pinned and current bases in it; fetched on first use."""
+    """The shared cache with every released base in it; fetched on first use, by one test process for all."""
     import platformdirs
 
     cache = (
         Path(SHARED_CACHE) if SHARED_CACHE else Path(platformdirs.user_cache_dir("patchq", appauthor=False))
     )
     root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "patchq", "--root", str(root), "upstream", "fetch", "v0.27.1", "v0.33.0"]
+    bases = ["v0.27.1", *(f"v0.{minor}.0" for minor in range(28, 34))]
+    command = [sys.executable, "-m", "patchq", "--root", str(root), "upstream", "fetch", *bases]
     env = {**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(root)}
     cache.mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(cache / "tests.lock"):

@@ -43,7 +43,7 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
             r["id"],
             r["base"],
             r["gate"],
-            r["target"] if r["gate"] != "cpu" else "",
+            str(r.get("target") or "") if r["gate"] != "cpu" else "",
             str(r.get("device", "")),
             _result(r),
             "current" if r["current"] else "of an older body",

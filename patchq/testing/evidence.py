@@ -226,7 +226,7 @@ def list_unproven(
     run: dict[tuple[str, str, str], bool] = {}
     for r in records:
         if r.get("mode") != STOCK:
-            key = (str(r["id"]), str(r["gate"]), _about(r["gate"], r["target"]))
+            key = (str(r["id"]), str(r["gate"]), _about(r["gate"], str(r.get("target") or "")))
             run[key] = run.get(key, False) or bool(r["current"])
     found = []
     for patch in (series.find(name) for name in ids):
