@@ -131,6 +131,12 @@ def peers_there() -> dict[str, str]:
     return found
 
 
+def head_of(tree: Path) -> str:
+    """The commit that a tree is on: branches move, this does not."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
 def measure_apply(
     bench: Bench, root: Path, base: str, clean: Path, count: int, have: dict[str, str]
 ) -> dict[str, Timed]:
@@ -145,7 +151,7 @@ def measure_apply(
     keep = ["--keep-non-patch", "--keep-cr"]
     contestants: dict[str, Contestant] = {
         "git am -3": Contestant(
-            ["git", "am", "-q", "-3", *keep, *bodies], am, ["git", "reset", "-q", "--hard", base]
+            ["git", "am", "-q", "-3", *keep, *bodies], am, ["git", "reset", "-q", "--hard", head_of(clean)]
         ),
         "patchq apply": Contestant(apply, ours, unapply),
         "patchq apply, applied": Contestant(bench.patchq(root, "apply", str(again)), again),
@@ -184,7 +190,7 @@ def measure_cold(bench: Bench, store: Store, base: str, known: Base, clean: Path
         bodies = [str(p) for p in sorted((root / SERIES_NAME).glob(f"*/{base}.patch"))]
         one = bench.run(["git", "am", "-q", "-3", *bodies], am)
         two = bench.run(bench.patchq(root, "apply", str(ours)), ours)
-        bench.run(["git", "reset", "-q", "--hard", base], am)
+        bench.run(["git", "reset", "-q", "--hard", head_of(clean)], am)
         bench.run(bench.patchq(root, "unapply", str(ours)), ours)
         if turn >= WARM_UPS:
             for name, (seconds, memory) in zip(found, (two, one), strict=True):
@@ -303,7 +309,7 @@ def write_results(
         "# patchq beside git am, quilt and StGit",
         "",
         f"Written by `ci/bench/apply.py` at commit {commit.strip()} on {platform.system()} {machine}; {', '.join(have.values())}.",
-        "Whole processes on the real vLLM tree; medians, in milliseconds; runs of the tools in turns. `stg import` at each size and",
+        "Whole processes on the real vLLM tree; medians, in milliseconds; runs of the tools in turns. Memory is at least that of the benchmark, which starts them. `stg import` at each size and",
         "the worktrees were run once. 100 and 1,000 patches are synthetic, over real files.",
         "",
         "| goal | limit | measured | |",
