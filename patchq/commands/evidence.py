@@ -28,7 +28,7 @@ def evidence(context: typer.Context, json: Json = False) -> None:
 @app.command("list")
 def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> None:
     """List the recorded results, and whether each is about the patch as it stands now."""
-    from patchq.testing.evidence import list_evidence, list_unproven
+    from patchq.series.evidence import list_evidence, list_unproven
     from patchq.ui.output import print_json, print_line, print_table
 
     series = load(context)

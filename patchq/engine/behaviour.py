@@ -11,30 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from patchq.series.evidence import STOCK, Counts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Says = Literal["absent", "landed", "partial", "cannot run"]
-STOCK = "stock"
-"""The `mode` of a record of tests on a stock base."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Outcomes of a run of tests."""
-
-    passed: int
-    failed: int
-    skipped: int
-    errors: int
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.passed + other.passed,
-            self.failed + other.failed,
-            self.skipped + other.skipped,
-            self.errors + other.errors,
-        )
 
 
 @dataclass(frozen=True)

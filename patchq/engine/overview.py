@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from patchq.engine.dependencies import derive
 from patchq.engine.verdict import LEAVES, MOVES
 from patchq.git.mail import parse_mail
-from patchq.series.evidence import NAME, read_evidence
+from patchq.series.evidence import STOCK, list_evidence
 from patchq.series.moves import read_moves
-from patchq.series.series import SERIES_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +127,7 @@ def gather(
 def _patch(
     series: Series, meta: PatchMeta, bodies: Mapping[str, MailPatch], cells: dict[str, Any]
 ) -> dict[str, Any]:
-    records = _records(series, meta.id)
+    records = list_evidence(series, [meta.id])
     moves = read_moves(series.root, meta.id)
     sizes = {base: _size(mail) for base, mail in bodies.items()}
     return {
@@ -160,7 +159,7 @@ def _one_a_gate(meta: PatchMeta) -> list[Any]:
 
 def _gate(gate: str, meta: PatchMeta, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The best that is recorded at one gate: current before stale, proved before passed, newest last."""
-    found = [r for r in records if r["gate"] == gate and r.get("mode") != "stock"]
+    found = [r for r in records if r["gate"] == gate and r.get("mode") != STOCK]
     best = max(
         enumerate(found),
         key=lambda item: (item[1]["current"], bool(item[1].get("proved")), item[0]),
@@ -176,16 +175,6 @@ def _gate(gate: str, meta: PatchMeta, records: Sequence[dict[str, Any]]) -> dict
         "tests": [t for g in meta.tests if g.gate == gate for t in g.run],
         **{key: best.get(key) if best else None for key in kept},
     }
-
-
-def _records(series: Series, patch: str) -> list[dict[str, Any]]:
-    """A patch's evidence, each with whether it is about the body as it stands."""
-    found = []
-    for record in read_evidence(series.root / SERIES_NAME / patch / NAME):
-        step = series.locked(str(record["base"])).get(patch)
-        current = step is not None and step.sha256 == record.get("patch_sha256")
-        found.append({**record, "current": current})
-    return found
 
 
 def _size(mail: MailPatch) -> dict[str, int]:

@@ -7,18 +7,14 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from patchq.engine.behaviour import STOCK
 from patchq.gpu.judge import summary
 from patchq.gpu.limits import target_of
 from patchq.series.evidence import NAME, read_evidence
-from patchq.series.patch import GATES
 from patchq.series.series import SERIES_NAME
 from patchq.testing.gates import device_of, find_cards
 from patchq.testing.stock import findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from patchq.engine.apply import Lane
     from patchq.series.series import Series
     from patchq.testing.environment import Environment
@@ -190,55 +186,3 @@ def _device(verdict: Verdict) -> str:
     """What it ran on: the card that the run itself names, else what this machine has."""
     on = verdict.after.on if verdict.after is not None else None
     return str(on["card"]["name"]) if on is not None else device_of(verdict.task.gate, find_cards())
-
-
-def list_evidence(series: Series, ids: Iterable[str]) -> list[dict[str, Any]]:
-    """All records of some patches, each with whether it still is about the patch's bytes and tree on that base.
-
-    `current` is by the lock: the body has the recorded hash, and a stock base the recorded tree. A record of an older body stays for its history.
-    """
-    found = []
-    for patch in ids:
-        steps = {lane: step for lane in series.lock.lanes if (step := series.locked(lane).get(patch))}
-        for record in read_evidence(series.root / SERIES_NAME / patch / NAME):
-            name = str(record["base"])
-            stock = record.get("mode") == STOCK
-            bodies = {s.sha256 for lane, s in steps.items() if stock or lane == name}
-            there = series.lock.bases.get(name)
-            tree = record["tree"] if not stock else there.tree if there else ""
-            current = record.get("patch_sha256") in bodies and record["tree"] == tree
-            found.append({**record, "current": current})
-    return found
-
-
-def list_unproven(
-    series: Series, ids: Iterable[str], records: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """The gates of each patch's tests at which the patch as it stands was not run anywhere, weakest first.
-
-    A record at another gate or for another target counts for nothing here, nor does one of a stock base.
-
-    Args:
-        series: the series.
-        ids: the patches.
-        records: what `list_evidence` gives of them.
-    """
-    run: dict[tuple[str, str, str], bool] = {}
-    for r in records:
-        if r.get("mode") != STOCK:
-            key = (str(r["id"]), str(r["gate"]), _about(r["gate"], str(r.get("target") or "")))
-            run[key] = run.get(key, False) or bool(r["current"])
-    found = []
-    for patch in (series.find(name) for name in ids):
-        groups = [*patch.tests, *(g for own in patch.bases.values() for g in own.tests or ())]
-        for gate in sorted({g.gate for g in groups}, key=GATES.index):
-            done = run.get((patch.id, gate, _about(gate, patch.target)))
-            if not done:
-                why = "not run" if done is None else "an older body was run, this one was not"
-                found.append({"id": patch.id, "gate": gate, "target": patch.target, "why": why})
-    return found
-
-
-def _about(gate: str, target: str) -> str:
-    """The target that a gate is about; tests at `cpu` and `gpu` are the same whatever it is."""
-    return "" if gate in {"cpu", "gpu"} else target

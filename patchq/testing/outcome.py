@@ -7,6 +7,8 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from patchq.series.evidence import Counts
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -27,27 +29,6 @@ EXIT_INTERNAL, EXIT_USAGE = 3, 4
 TRANSIENT: tuple[Problem, ...] = ("hang", "crash", "out of memory", "not started")
 """Ends that may have to do with the machine's load; they are not remembered."""
 MISSING = re.compile(r"(?:file or directory not found|not found): (\S+)")
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Tests by outcome; an expected failure counts as skipped, since it proves nothing."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    errors: int = 0
-
-    def __str__(self) -> str:
-        return ", ".join(f"{n} {name}" for name, n in asdict(self).items() if n) or "no tests"
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.passed + other.passed,
-            self.failed + other.failed,
-            self.skipped + other.skipped,
-            self.errors + other.errors,
-        )
 
 
 @dataclass(frozen=True)

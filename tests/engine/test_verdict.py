@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patchq.engine.behaviour import Behaviour, Counts, Says, judge
+from patchq.engine.behaviour import Behaviour, Says, judge
 from patchq.engine.verdict import LEAVES, MOVES, Text, decide, is_worse
+from patchq.series.evidence import Counts
 from patchq.series.rulings import VERDICTS, Ruling, Verdict
 
 NONE = Counts(0, 0, 0, 0)
