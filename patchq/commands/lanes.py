@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchq.cache import scratch_dir
 from patchq.engine.apply import Lane, load_lane
 from patchq.engine.draft import Bench
 from patchq.engine.journal import Record
 from patchq.engine.locate import locate
 from patchq.engine.threeway import merged_lane
 from patchq.errors import InputError, RefusedError
+from patchq.git.bare import scratch_repository
 from patchq.git.checkout import Head, branch_commit, read_head
 from patchq.git.objects import Objects, read_commit
-from patchq.git.run import run
 from patchq.ui.progress import make_progress
 from patchq.upstream.fetch import fetch_base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from patchq.git.checkout import Checkout
     from patchq.series.series import Series
@@ -51,16 +49,13 @@ def open_bench(series: Series, store: Store, *others: Path) -> Iterator[Bench]:
         store: the store.
         others: object directories of other repositories.
     """
-    with tempfile.TemporaryDirectory(dir=scratch_dir(), prefix="bench-") as name:
-        git_dir = Path(name) / "objects.git"
-        run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(git_dir)])
-        with Objects(git_dir, (store.git_dir / "objects", *others)) as objects:
+    with scratch_repository() as git_dir, Objects(git_dir, (store.git_dir / "objects", *others)) as objects:
 
-            def ground(base: str) -> str:
-                commit = fetch_base(base, series.lock.bases[base], make_progress())
-                return read_commit(objects, commit).tree
+        def ground(base: str) -> str:
+            commit = fetch_base(base, series.lock.bases[base], make_progress())
+            return read_commit(objects, commit).tree
 
-            yield Bench(objects, ground)
+        yield Bench(objects, ground)
 
 
 def fitting_lane(

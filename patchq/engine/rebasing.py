@@ -13,8 +13,8 @@ from patchq.engine.rebase import Decision, Pass, run_pass
 from patchq.engine.record import record_lane
 from patchq.engine.worktree import make_worktree, read_worktree
 from patchq.errors import InputError, RefusedError
+from patchq.git.bare import init_bare
 from patchq.git.objects import Objects
-from patchq.git.run import run
 from patchq.series.moves import with_move
 from patchq.series.resolutions import with_resolutions
 from patchq.series.series import SERIES_NAME
@@ -63,8 +63,8 @@ class Journal:
         """
         git_dir = self.directory / "objects.git"
         self.directory.mkdir(parents=True, exist_ok=True)
-        run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(git_dir)])
-        return Objects(git_dir, (others.git_dir / "objects", *others.alternates))
+        init_bare(git_dir)
+        return Objects(git_dir, others.directories)
 
     def read(self) -> State | None:
         """The rebase that is under way, if one is.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.cache import scratch_dir
@@ -14,9 +12,9 @@ from patchq.engine.signs import read_signs
 from patchq.engine.stack import Stack, Step
 from patchq.engine.targets import Targets
 from patchq.errors import RefusedError
+from patchq.git.bare import scratch_repository
 from patchq.git.mail import diff_trees, format_mail
 from patchq.git.objects import Objects, read_commit
-from patchq.git.run import run
 from patchq.series.series import Body
 
 if TYPE_CHECKING:
@@ -44,10 +42,7 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
     steps: list[Step] = []
     bodies: list[Body] = []
     scratch = scratch_dir()
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="threeway-") as name:
-        repository = Path(name) / "objects.git"
-        run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(repository)])
-        below = (objects.git_dir / "objects", *objects.alternates)
+    with scratch_repository() as repository:
         for body in lane.bodies:
             closure = [p.id for p in series.closure([body.id])]
             home = find_home(objects, lane.stack.base_tree, lane.bodies, closure, metas[body.id])
@@ -63,7 +58,7 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
             if placed.tree == tree and home.files:
                 continue
             objects.flush(repository)
-            diff = diff_trees(repository, tree, placed.tree, below)
+            diff = diff_trees(repository, tree, placed.tree, objects.directories)
             mail = format_mail(home.patch.author, home.patch.message, diff, body.where)
             bodies.append(Body(body.id, body.where, mail))
             merged = placed.fit == "merged"

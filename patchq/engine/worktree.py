@@ -53,7 +53,7 @@ def make_worktree(work: Path, objects: Objects, head: str, pending: Pending) -> 
         )
         info = draft / ".git" / "objects" / "info"
         info.mkdir(parents=True, exist_ok=True)
-        stores = (objects.git_dir / "objects", *objects.alternates)
+        stores = objects.directories
         (info / "alternates").write_text("".join(f"{store}\n" for store in stores))
         (draft / ".git" / "info").mkdir(exist_ok=True)
         (draft / ".git" / "info" / "attributes").write_text(EXACT)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchq.cache import scratch_dir
 from patchq.errors import RefusedError
+from patchq.git.bare import scratch_repository
 from patchq.git.mail import diff_trees, format_mail, parse_mail
 from patchq.git.objects import EXECUTABLE, REGULAR
-from patchq.git.run import run
 from patchq.series.series import Body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from patchq.engine.apply import Lane
     from patchq.engine.stack import Stack
@@ -44,11 +42,9 @@ def bodies_of(objects: Objects, lane: Lane, stack: Stack) -> tuple[Body, ...]:
 @contextlib.contextmanager
 def written(objects: Objects) -> Iterator[tuple[Path, tuple[Path, ...]]]:
     """What was made in memory, written to a repository that is gone afterwards, and the object directories below it."""
-    with tempfile.TemporaryDirectory(dir=scratch_dir(), prefix="export-") as name:
-        repository = Path(name) / "objects.git"
-        run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(repository)])
+    with scratch_repository() as repository:
         objects.flush(repository)
-        yield repository, (objects.git_dir / "objects", *objects.alternates)
+        yield repository, objects.directories
 
 
 def mbox_of(bodies: Sequence[Body]) -> bytes:

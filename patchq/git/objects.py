@@ -85,6 +85,11 @@ class Objects:
         self._trees: dict[str, dict[bytes, Entry]] = {EMPTY_TREE: {}}
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The object directories that are read, for another reader to read them as well."""
+        return (self.git_dir / "objects", *self.alternates)
+
     def __enter__(self) -> Objects:  # noqa: PYI034
         """Nothing starts until the first read."""
         return self

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import A_DAY, cache_dir
 from patchq.errors import EnvironmentLacksError, InputError, RefusedError
+from patchq.git.bare import init_bare
 from patchq.git.objects import Objects, read_commit, resolve
 from patchq.git.packs import share_pack
 from patchq.git.run import GitError, clean_environment, git_command, require_git, run
@@ -36,7 +37,7 @@ class Store:
         if not (self.git_dir / "HEAD").is_file():
             require_git()
             try:
-                run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(self.git_dir)])
+                init_bare(self.git_dir)
             except GitError as error:
                 raise EnvironmentLacksError(
                     f"the store {self.git_dir} cannot be made: {error.stderr}.",
@@ -231,7 +232,7 @@ class Store:
         try:
             if path.exists():
                 shutil.rmtree(path)
-            run(["init", "--bare", "--quiet", "--template=", "--object-format=sha1", str(path)])
+            init_bare(path)
             (path / "objects/info/alternates").write_bytes(os.fsencode(self.git_dir / "objects") + b"\n")
         except GitError as error:
             raise _unwritable(error.stderr) from None
