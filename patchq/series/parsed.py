@@ -6,18 +6,20 @@ holds the bytes of every file and of the modules that say what is right, so that
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import types
 import typing
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from patchq.cache import cache_dir, write_atomically
 
-T = TypeVar("T")
 _DECIDING = ("lock.py", "patch.py", "series.py", "yamlfile.py")
+KEPT = 50
+"""Series that are remembered."""
 
 
 def key_of_bytes(contents: list[tuple[str, bytes]]) -> str:
@@ -48,10 +50,6 @@ def keep(key: str, nouns: list[Any]) -> None:
     write_atomically(directory / f"{key}.json", json.dumps([asdict(noun) for noun in nouns]).encode())
 
 
-KEPT = 50
-"""Series that are remembered."""
-
-
 def make(kind: Any, data: Any) -> Any:
     """A noun from the plain data that `asdict` gave of it.
 
@@ -59,7 +57,7 @@ def make(kind: Any, data: Any) -> Any:
         TypeError, KeyError, ValueError: the data is of another noun.
     """
     if is_dataclass(kind):
-        hints = _hints(kind)
+        hints = _hints(typing.cast("type", kind))
         return kind(**{f.name: make(hints[f.name], data[f.name]) for f in fields(kind)})  # type: ignore[operator]
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
@@ -71,10 +69,6 @@ def make(kind: Any, data: Any) -> Any:
     return data
 
 
-_KNOWN: dict[Any, dict[str, Any]] = {}
-
-
-def _hints(kind: Any) -> dict[str, Any]:
-    if kind not in _KNOWN:
-        _KNOWN[kind] = typing.get_type_hints(kind)
-    return _KNOWN[kind]
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
