@@ -77,7 +77,7 @@ def _verify_checkout(
     store = Store()
     with working_on(path, "verifying") as checkout, store.objects(checkout.object_dir) as objects:
         names = [series.base(base)[0]] if base else list(series.lock.lanes)
-        lanes = [open_lane(series, store, objects, name) for name in names or [series.base()[0]]]
+        lanes = (open_lane(series, store, objects, name) for name in names or [series.base()[0]])
         lane = best_lane(objects, checkout, lanes)
         ids = choose(series, lane, upto, only)
         found = verify_checkout(checkout, objects, lane, ids)

@@ -12,7 +12,7 @@ from patchq.git.objects import read_commit
 from patchq.git.trees import Change, diff_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from patchq.engine.apply import Lane
     from patchq.git.checkout import Checkout
@@ -38,8 +38,14 @@ class Findings:
     wrong: tuple[tuple[str, str], ...]
 
 
-def best_lane(objects: Objects, checkout: Checkout, lanes: Sequence[Lane]) -> Lane:
-    """The lane whose touched files a checkout's HEAD has most of, as the whole lane leaves them."""
+def best_lane(objects: Objects, checkout: Checkout, lanes: Iterable[Lane]) -> Lane:
+    """The lane whose touched files a checkout's HEAD has most of, as the whole lane leaves them.
+
+    Args:
+        objects: the checkout's objects, with the store's.
+        checkout: the checkout.
+        lanes: at least one; those behind one that it has the whole of are not asked for.
+    """
     tree = read_commit(objects, read_head(checkout).commit).tree
 
     def likeness(lane: Lane) -> float:
@@ -47,7 +53,16 @@ def best_lane(objects: Objects, checkout: Checkout, lanes: Sequence[Lane]) -> La
         same = sum(objects.lookup(tree, path) == entry for path, entry in changes.items())
         return same / max(len(changes), 1)
 
-    return max(lanes, key=likeness)
+    best, most = None, -1.0
+    for lane in lanes:
+        like = likeness(lane)
+        if like > most:
+            best, most = lane, like
+        if most == 1:
+            break
+    if best is None:
+        raise ValueError("no lane")
+    return best
 
 
 def verify_checkout(checkout: Checkout, objects: Objects, lane: Lane, ids: Sequence[str]) -> Findings:

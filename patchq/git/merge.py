@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.git.run import GitError, require_git, run
+from patchq.git.run import GitError, run
 
 MOST_CONFLICTS = 127
 """`git merge-file` exits with the number of conflicts up to this, and with more on an error (its manual)."""
@@ -45,7 +45,6 @@ def merge_file(scratch: Path, ours: bytes, base: bytes, theirs: bytes, labels: L
         return MergedFile(theirs, 0)
     if theirs == base:
         return MergedFile(ours, 0)
-    require_git()
     with tempfile.TemporaryDirectory(dir=scratch, prefix="merge-") as name:
         files = [Path(name) / side for side in ("ours", "base", "theirs")]
         for file, data in zip(files, (ours, base, theirs), strict=True):
