@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir
 from patchq.commands.lanes import open_lane
-from patchq.git.objects import read_commit
+from patchq.git.commits import read_commit
 from patchq.series.series import find_root, load_series
 from patchq.testing.isolate import Isolation
 from patchq.testing.runner import Workshop

@@ -6,8 +6,9 @@ import random
 from typing import TYPE_CHECKING
 
 from patchq.engine.record import record_lane
+from patchq.git.commits import Identity
 from patchq.git.mail import diff_trees, format_mail
-from patchq.git.objects import REGULAR, Entry, Identity
+from patchq.git.objects import REGULAR, Entry
 from patchq.git.run import run
 from patchq.series.lock import Lock, format_lock
 from patchq.series.series import LOCK_NAME, SERIES_NAME, Body, load_series

@@ -94,7 +94,7 @@ def _ground(series: Series, objects: Objects, checkout: Checkout, lane: Lane, de
     """What the checkout is, and every file of it that is not as in the base, committed or not."""
     from patchq.engine.locate import locate
     from patchq.git.checkout import read_head, untracked_files
-    from patchq.git.objects import read_commit
+    from patchq.git.commits import read_commit
     from patchq.git.trees import diff_trees
     from patchq.vllm.build import Ground, changed_paths
     from patchq.vllm.layout import release_of

@@ -13,7 +13,8 @@ from patchq.engine.threeway import merged_lane
 from patchq.errors import InputError, RefusedError
 from patchq.git.bare import scratch_repository
 from patchq.git.checkout import Head, branch_commit, read_head
-from patchq.git.objects import Objects, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import Objects
 from patchq.ui.progress import make_progress
 from patchq.upstream.fetch import fetch_base
 

@@ -94,7 +94,7 @@ def _of_clone(stack: contextlib.ExitStack, repo: Path, revisions: Sequence[str])
     """Each commit against its first parent; its author must have signed it off."""
     from patchq.errors import InputError
     from patchq.git.checkout import open_checkout
-    from patchq.git.objects import read_commit
+    from patchq.git.commits import read_commit
     from patchq.git.run import GitError
     from patchq.vllm.lint.change import Change
 

@@ -21,7 +21,8 @@ from patchq.git.checkout import (
     read_head,
     refuse_underway,
 )
-from patchq.git.objects import Objects, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import Objects
 from patchq.git.obstacles import refuse_in_the_way
 from patchq.git.packs import share_pack
 from patchq.git.run import GitError, run

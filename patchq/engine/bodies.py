@@ -12,7 +12,8 @@ from patchq.series.series import Body
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from patchq.git.objects import Identity, Objects
+    from patchq.git.commits import Identity
+    from patchq.git.objects import Objects
 
 _INDEX = re.compile(rb"^index [0-9a-f]{40}\.\.[0-9a-f]{40}", re.MULTILINE)
 _HUNK = re.compile(rb"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@.*$", re.MULTILINE)

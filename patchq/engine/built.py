@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from patchq.cache import A_DAY, cache_dir, write_atomically
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
-from patchq.git.objects import Entry, Identity, read_commit
+from patchq.git.commits import Identity, read_commit
+from patchq.git.objects import Entry
 from patchq.git.packs import write_pack
 from patchq.git.pick import Offset
 

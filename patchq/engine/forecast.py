@@ -17,7 +17,7 @@ from patchq.engine.signs import read_signs
 from patchq.engine.targets import Targets
 from patchq.engine.verdict import LEAVES, Cell, Text, decide, judge_text
 from patchq.errors import InputError
-from patchq.git.objects import read_commit
+from patchq.git.commits import read_commit
 from patchq.series.evidence import NAME, read_evidence
 from patchq.series.rulings import read_rulings
 from patchq.series.series import SERIES_NAME
@@ -25,7 +25,8 @@ from patchq.series.series import SERIES_NAME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.git.objects import Commit, Objects
+    from patchq.git.commits import Commit
+    from patchq.git.objects import Objects
     from patchq.series.patch import PatchMeta
     from patchq.series.series import Body, Series
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from patchq.cache import scratch_dir
 from patchq.engine.journal import Record, new_token
 from patchq.errors import RefusedError
-from patchq.git.objects import Commit, put_commit, read_commit
+from patchq.git.commits import Commit, put_commit, read_commit
 from patchq.git.run import GitError
 from patchq.git.switch import Switch
 from patchq.git.trees import Change, diff_trees
 
 if TYPE_CHECKING:
     from patchq.git.checkout import Checkout, Head
-    from patchq.git.objects import Identity, Objects
+    from patchq.git.commits import Identity
+    from patchq.git.objects import Objects
     from patchq.series.series import Body
 
 

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchq.git.objects import read_commit
+from patchq.git.commits import read_commit
 
 if TYPE_CHECKING:
     from patchq.engine.home import Home

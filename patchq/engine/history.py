@@ -9,9 +9,10 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from patchq.git.commits import Commit, read_commit
 from patchq.git.diff import parse_diff
 from patchq.git.mail import diff_trees
-from patchq.git.objects import EMPTY_TREE, Commit, read_commit
+from patchq.git.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError, RefusedError
+from patchq.git.commits import read_commit, resolve
 from patchq.git.mail import MailPatch, diff_trees, format_mail, parse_mail
-from patchq.git.objects import read_commit, resolve
 from patchq.git.run import GitError
 from patchq.text import listed
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from patchq.git.checkout import Checkout
-    from patchq.git.objects import Commit, Objects
+    from patchq.git.commits import Commit
+    from patchq.git.objects import Objects
 
 MAX_BYTES = 256 * 1024 * 1024
 """A larger file is no mailbox of patches."""

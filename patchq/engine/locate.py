@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.stack import Stack, build_stack
 from patchq.errors import PatchqError, RefusedError
-from patchq.git.objects import Commit, Entry, Objects, read_commit
+from patchq.git.commits import Commit, read_commit
+from patchq.git.objects import Entry, Objects
 from patchq.text import listed
 
 if TYPE_CHECKING:

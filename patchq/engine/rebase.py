@@ -13,8 +13,9 @@ from patchq.engine.conflicts import fill_in
 from patchq.engine.placing import Placed, Trouble
 from patchq.engine.rangediff import Difference, compare
 from patchq.engine.verdict import LEAVES
+from patchq.git.commits import Commit, put_commit
 from patchq.git.mail import diff_trees, format_mail, parse_mail
-from patchq.git.objects import Commit, Entry, put_commit
+from patchq.git.objects import Entry
 from patchq.git.pick import HunkRefusedError, pick
 from patchq.series.moves import Move, read_moves
 from patchq.series.resolutions import read_resolutions
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     from patchq.engine.forecast import Forecast
     from patchq.engine.ground import Attempt
-    from patchq.git.objects import Identity, Objects
+    from patchq.git.commits import Identity
+    from patchq.git.objects import Objects
     from patchq.series.rulings import Verdict
     from patchq.series.series import Series
 

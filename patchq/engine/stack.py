@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from patchq.errors import RefusedError
+from patchq.git.commits import Commit, put_commit
 from patchq.git.mail import parse_mail
-from patchq.git.objects import Commit, put_commit
 from patchq.git.pick import HunkRefusedError, Offset, pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from patchq.git.objects import Entry, Identity, Objects
+    from patchq.git.commits import Identity
+    from patchq.git.objects import Entry, Objects
     from patchq.series.series import Body
 
 Verdict = Literal["clean", "offset", "merged", "conflict", "missing"]

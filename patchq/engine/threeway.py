@@ -13,8 +13,9 @@ from patchq.engine.stack import Stack, Step
 from patchq.engine.targets import Targets
 from patchq.errors import RefusedError
 from patchq.git.bare import scratch_repository
+from patchq.git.commits import read_commit
 from patchq.git.mail import diff_trees, format_mail
-from patchq.git.objects import Objects, read_commit
+from patchq.git.objects import Objects
 from patchq.series.series import Body
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from patchq.engine.apply import substack
 from patchq.engine.locate import base_commit_of
 from patchq.git.checkout import hash_files, read_head
-from patchq.git.objects import read_commit
+from patchq.git.commits import read_commit
 from patchq.git.trees import Change, diff_trees
 
 if TYPE_CHECKING:

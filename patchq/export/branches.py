@@ -13,9 +13,10 @@ from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.export.bodies import written
 from patchq.export.signing import sign
 from patchq.git.checkout import branch_commit, elsewhere
+from patchq.git.commits import read_commit
 from patchq.git.diff import parse_diff
 from patchq.git.mail import MailPatch, diff_trees
-from patchq.git.objects import ZERO_OID, read_commit
+from patchq.git.objects import ZERO_OID
 from patchq.git.run import GitError
 from patchq.vllm.rules import title_pattern, title_rule
 

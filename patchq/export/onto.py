@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.locate import base_commit_of
 from patchq.errors import InputError, RefusedError
-from patchq.git.objects import read_commit, resolve
+from patchq.git.commits import read_commit, resolve
 from patchq.git.trees import diff_trees
 from patchq.vllm.layout import may_matter_to_tests
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
+from patchq.git.commits import Identity
 from patchq.git.diff import FileChange, parse_diff
 from patchq.git.mailinfo import (
     clean_message,
@@ -27,7 +28,6 @@ from patchq.git.mailinfo import (
     spoils_message,
     take_inbody_headers,
 )
-from patchq.git.objects import Identity
 from patchq.git.run import run
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError, InputError
-from patchq.git.objects import resolve
+from patchq.git.commits import resolve
 from patchq.git.run import NEUTRAL_CONFIG, clean_environment, run
 
 if TYPE_CHECKING:

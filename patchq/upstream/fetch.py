@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import cache_dir, locked
 from patchq.errors import EnvironmentLacksError, InputError, RefusedError
-from patchq.git.objects import EXECUTABLE, REGULAR, SYMLINK, resolve
+from patchq.git.commits import resolve
+from patchq.git.objects import EXECUTABLE, REGULAR, SYMLINK
 from patchq.git.remote import fetch_revision
 from patchq.upstream import index
 from patchq.upstream.archive import TreeFile, read_sdist

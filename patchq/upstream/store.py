@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from patchq.cache import A_DAY, cache_dir
 from patchq.errors import EnvironmentLacksError, InputError, RefusedError
 from patchq.git.bare import init_bare
-from patchq.git.objects import Objects, read_commit, resolve
+from patchq.git.commits import read_commit, resolve
+from patchq.git.objects import Objects
 from patchq.git.packs import share_pack
 from patchq.git.run import GitError, clean_environment, git_command, require_git, run
 

@@ -13,8 +13,8 @@ from patchq.engine.dependencies import derive
 from patchq.engine.ownership import place
 from patchq.engine.stack import build_stack
 from patchq.errors import RefusedError
+from patchq.git.commits import Identity
 from patchq.git.mail import parse_mail
-from patchq.git.objects import Identity
 from patchq.git.pick import pick
 from patchq.series.patch import PatchMeta, Upstream
 from tests.support.oracle import Oracle

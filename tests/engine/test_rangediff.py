@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from patchq.engine.rangediff import Difference, Edits, compare
+from patchq.git.commits import Identity
 from patchq.git.diff import parse_diff
 from patchq.git.mail import MailPatch
-from patchq.git.objects import Identity
 
 WHO = Identity("A", "a@b.c", 0, "+0000")
 HEADER = "diff --git a/{0} b/{0}\nindex 1111111..2222222 100644\n--- a/{0}\n+++ b/{0}\n"

@@ -9,7 +9,7 @@ import pytest
 
 from patchq.engine.stack import StepRefusedError, build_stack, commit_stack
 from patchq.errors import InputError, RefusedError
-from patchq.git.objects import read_commit
+from patchq.git.commits import read_commit
 from patchq.series.series import Body
 from tests.support.oracle import MAIL, Oracle
 

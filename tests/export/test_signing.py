@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patchq.export.signing import Person, sign, split_trailers
+from patchq.git.commits import Identity
 from patchq.git.mail import MailPatch
-from patchq.git.objects import Identity
 from patchq.upstream.store import OWNER
 
 ME = Person("M E", "me@example.com")

@@ -10,15 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patchq.errors import InputError
+from patchq.git.commits import Identity, read_commit
 from patchq.git.mail import FROM_LINE, diff_trees, format_mail, parse_mail
-from patchq.git.objects import EMPTY_TREE, Identity, read_commit
+from patchq.git.objects import EMPTY_TREE
 from patchq.git.pick import pick
 from tests.support.oracle import MAIL, Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from patchq.git.objects import Commit
+    from patchq.git.commits import Commit
 
 AUTHOR = Identity("A U Thor", "author@example.com", 1767319445, "+0100")
 DIFF = (

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from patchq.errors import EnvironmentLacksError, InputError, RefusedError
-from patchq.git.objects import REGULAR, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import REGULAR
 from patchq.series.lock import Base, Source
 from patchq.upstream.archive import TreeFile
 from patchq.upstream.store import Store

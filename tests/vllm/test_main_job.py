@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from patchq.git.commits import read_commit
 from patchq.git.mail import parse_mail
-from patchq.git.objects import Objects, read_commit
+from patchq.git.objects import Objects
 from patchq.git.pick import pick
 from patchq.series.series import load_series
 

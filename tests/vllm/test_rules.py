@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects
 from patchq.git.run import run
 from patchq.vllm import rules
 

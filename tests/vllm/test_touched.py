@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from patchq.git.objects import Objects, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import Objects
 from patchq.vllm.distribution import flat_requirements
 from patchq.vllm.rules import read_text
 from patchq.vllm.touched import classify, strongest, vendored_directories

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from patchq.git.objects import REGULAR, Entry, Objects, read_commit
+from patchq.git.commits import read_commit
+from patchq.git.objects import REGULAR, Entry, Objects
 from patchq.progress import Silent
 from patchq.vllm.lint.change import Change, TextFile
 from patchq.vllm.lint.run import lint
