@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from patchq.commands.context import load
-from patchq.commands.options import BaseName, Json, PatchIds
+from patchq.commands.options import BaseName, Json, PatchIds, Stack, Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +27,9 @@ def bundle(
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")] = Path("bundle"),
     base: BaseName = None,
-    stack: Annotated[
-        bool,
-        typer.Option(
-            "--stack/--alone", help="At its place in the series, or on the base with what it depends on."
-        ),
-    ] = False,
+    stack: Stack = False,
     prove: Annotated[bool, typer.Option("--prove", help="Also without the production files.")] = False,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="T", help="An architecture such as sm_86 instead of the patch's own."),
-    ] = None,
+    target: Target = None,
     split: Annotated[
         str | None, typer.Option(metavar="SIZE", help="In parts no larger than this, such as 60M.")
     ] = None,

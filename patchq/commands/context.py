@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -21,6 +21,11 @@ class Settings:
     """The options before the command's name."""
 
     root: Path | None = None
+
+
+def group(text: str, **settings: Any) -> typer.Typer:
+    """A command that has commands of its own, listed as those of the top are."""
+    return typer.Typer(help=text, add_completion=False, rich_markup_mode=None, **settings)
 
 
 def load(context: typer.Context) -> Series:

@@ -7,15 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import group, load
 from patchq.commands.options import DryRun, Json, PatchIds
 
-app = typer.Typer(
-    add_completion=False,
-    help="Recorded results: what is proven where.",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+app = group("Recorded results: what is proven where.", invoke_without_command=True)
 
 
 @app.callback()

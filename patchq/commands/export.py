@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import group, load
 from patchq.commands.export_pr import pr
 from patchq.commands.options import BaseName, Json, Only, Upto
 
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from patchq.git.objects import Objects
     from patchq.series.series import Series
 
-app = typer.Typer(
-    add_completion=False,
-    help="Hand the patches on: branches, overlay, quilt, mailbox.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Hand the patches on: branches, overlay, quilt, mailbox.", no_args_is_help=True)
 app.command(short_help="Make a branch for each patch in your clone.")(pr)
 OutDirectory = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to write; empty, or written by this before.")

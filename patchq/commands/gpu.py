@@ -7,10 +7,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import group, load
 from patchq.commands.options import BaseName, Json, PatchIds
 
-app = typer.Typer(help="What can be said of a card without it.", rich_markup_mode=None)
+app = group("What can be said of a card without it.")
 
 
 @app.callback()

@@ -69,6 +69,15 @@ Only = Annotated[
         autocompletion=patch_names,
     ),
 ]
+Stack = Annotated[
+    bool,
+    typer.Option(
+        "--stack/--alone", help="At its place in the series, or on the base with what it depends on."
+    ),
+]
+Target = Annotated[
+    str | None, typer.Option(metavar="T", help="An architecture such as sm_86 instead of the patch's own.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide everything, write nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 PatchIds = Annotated[

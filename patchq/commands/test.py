@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from patchq.commands.context import load
-from patchq.commands.options import BaseName, Json, PatchIds
+from patchq.commands.options import BaseName, Json, PatchIds, Stack, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,12 +30,7 @@ def run(
     context: typer.Context,
     ids: PatchIds = None,
     base: BaseName = None,
-    stack: Annotated[
-        bool,
-        typer.Option(
-            "--stack/--alone", help="At its place in the series, or on the base with what it depends on."
-        ),
-    ] = False,
+    stack: Stack = False,
     stock: Annotated[
         bool,
         typer.Option(
@@ -47,10 +42,7 @@ def run(
         bool, typer.Option("--prove", help="Also without the production files, and its neighbours.")
     ] = False,
     gate: Annotated[Optional[str], typer.Option(metavar="G", help=f"This level only: {GATE_NAMES}.")] = None,  # noqa: UP045
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="T", help="An architecture such as sm_86 instead of the patch's own."),
-    ] = None,
+    target: Target = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Runs at one time.")
     ] = None,
@@ -108,7 +100,8 @@ def run(
     name = series.base(base)[0]
     ask = _ask_stock if stock else _ask_lane
     with store.objects_of(series.lock.bases.values()) if stock else store.objects() as objects:
-        answer, recorded = ask(series, store, objects, name, asked, wanted, make_progress(), record=record)
+        answer, evidence = ask(series, store, objects, name, asked, wanted, make_progress())
+        recorded = _record(series, evidence, stock=stock) if record else []
     if json:
         results = [describe(v, name) for v in answer.verdicts]
         print_json({"base": name, "results": results, "recorded": recorded})
@@ -153,11 +146,9 @@ def _ask_lane(
     asked: Asked,
     wanted: Wanted,
     progress: Progress,
-    *,
-    record: bool,
-) -> tuple[Answer, list[str]]:
+) -> tuple[Answer, Callable[[], dict[str, bytes]]]:
+    """The answer of a lane's patches, and what records it."""
     from patchq.commands.lanes import open_lane
-    from patchq.engine.project import changing
     from patchq.testing.evidence import with_evidence
     from patchq.testing.session import prove_patches
 
@@ -165,12 +156,7 @@ def _ask_lane(
     series = series.on(base)
     make = environment_maker(series, objects, base, lane.stack.base_tree, wanted, progress)
     answer = prove_patches(series, objects, lane, asked, make, progress)
-    if not record:
-        return answer, []
-    with changing(series.root, "recording evidence") as project:
-        files = with_evidence(series, lane, answer, _command(asked, base, wanted))
-        project.commit("test --record", files)
-    return answer, list(files)
+    return answer, lambda: with_evidence(series, lane, answer, _command(asked, base, wanted))
 
 
 def _ask_stock(
@@ -181,11 +167,9 @@ def _ask_stock(
     asked: Asked,
     wanted: Wanted,
     progress: Progress,
-    *,
-    record: bool,
-) -> tuple[Answer, list[str]]:
+) -> tuple[Answer, Callable[[], dict[str, bytes]]]:
+    """The answer of a stock base, and what records it."""
     from patchq.commands.grounds import open_forecast
-    from patchq.engine.project import changing
     from patchq.testing.evidence import with_stock
     from patchq.testing.session import ask_stock
 
@@ -193,12 +177,17 @@ def _ask_stock(
     tree = opened.ground(base).tree
     make = environment_maker(series, objects, base, tree, wanted, progress)
     answer = ask_stock(series, objects, opened, base, asked, make, progress)
-    if not record:
-        return answer, []
+    return answer, lambda: with_stock(series, base, tree, answer, _command(asked, base, wanted))
+
+
+def _record(series: Series, evidence: Callable[[], dict[str, bytes]], *, stock: bool) -> list[str]:
+    """Write evidence under the project's lock, which it is read again under; the files that were written."""
+    from patchq.engine.project import changing
+
     with changing(series.root, "recording evidence") as project:
-        files = with_stock(series, base, tree, answer, _command(asked, base, wanted))
-        project.commit("test --stock --record", files)
-    return answer, list(files)
+        files = evidence()
+        project.commit("test --stock --record" if stock else "test --record", files)
+    return list(files)
 
 
 def default_jobs() -> int:

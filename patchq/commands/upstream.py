@@ -7,15 +7,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import group, load
 from patchq.commands.options import BaseNames, Json
 
-app = typer.Typer(
-    add_completion=False,
-    help="Bases and their sources: list, fetch, add.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Bases and their sources: list, fetch, add.", no_args_is_help=True)
 
 
 @app.command("list")

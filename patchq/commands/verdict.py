@@ -6,15 +6,10 @@ from typing import Annotated
 
 import typer
 
-from patchq.commands.context import editing, load
+from patchq.commands.context import editing, group, load
 from patchq.commands.options import Json, PatchId
 
-app = typer.Typer(
-    add_completion=False,
-    help="A person's rulings on what became of patches.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("A person's rulings on what became of patches.", no_args_is_help=True)
 
 
 @app.callback()
