@@ -14,23 +14,15 @@ import pytest
 
 from patchq.git.objects import Objects
 from patchq.series.series import load_series
+from tests.support.shipped import PINNED, ROOT, shipped
 
-ROOT = Path(__file__).parents[2]
-PINNED = "v0.27.1"
 pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture(scope="module")
 def export(real_cache: Path) -> Any:
     def call(*args: str) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", "patchq", "--root", str(ROOT), "export", *args, "--json"],
-            env={**os.environ, "PATCHQ_CACHE": str(real_cache), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return json.loads(done.stdout)
+        return json.loads(shipped(real_cache, "export", *args, "--json").stdout)
 
     return call
 

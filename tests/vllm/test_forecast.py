@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from patchq.series.rulings import VERDICTS
 from patchq.series.series import load_series
+from tests.support.shipped import ROOT, shipped
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.vllm
 
 
 def forecast(cache: Path, *args: str) -> bytes:
-    done = subprocess.run(
-        [sys.executable, "-m", "patchq", "--root", str(ROOT), "forecast", *args, "--json"],
-        env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    return shipped(cache, "forecast", *args, "--json").stdout
 
 
 def test_every_patch_has_a_verdict_and_the_bytes_are_the_same_twice(real_cache: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from patchq.git.mail import parse_mail
 from patchq.git.objects import Objects
 from patchq.git.pick import pick
 from patchq.series.series import load_series
+from tests.support.shipped import PINNED, ROOT, shipped
 
-ROOT = Path(__file__).parents[2]
-PINNED = "v0.27.1"
 pytestmark = pytest.mark.vllm
 
 IDENTITY = {
@@ -43,14 +41,7 @@ def patchq(real_cache: Path) -> Any:
     """The command line on the real project, with the shared cache."""
 
     def call(*args: str, code: int = 0) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", "patchq", "--root", str(ROOT), *args, "--json"],
-            env={**os.environ, "PATCHQ_CACHE": str(real_cache), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr.decode()
-        return json.loads(done.stdout)
+        return json.loads(shipped(real_cache, *args, "--json", code=code).stdout)
 
     return call
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +12,8 @@ import pytest
 from patchq.engine.stack import build_stack
 from patchq.git.objects import Objects
 from patchq.series.series import load_series
-from tests.vllm.test_main_job import PINNED, ROOT, git
+from tests.support.shipped import PINNED, ROOT, shipped
+from tests.vllm.test_main_job import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,14 +47,7 @@ def patchq(real_cache: Path, tmp_path: Path, project: Path) -> Callable[..., Any
         git("update-ref", *line.split(), cwd=store)
 
     def call(*args: str, code: int | None = 0) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", "patchq", "--root", str(project), *args, "--json"],
-            env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=False,
-        )
-        assert code is None or done.returncode == code, done.stderr.decode()
-        return json.loads(done.stdout)
+        return json.loads(shipped(cache, *args, "--json", root=project, code=code).stdout)
 
     return call
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.shipped import shipped
+
 pytestmark = pytest.mark.vllm
 
 
 def prove(cache: Path, *args: str) -> tuple[int, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "patchq", "--root", str(ROOT), "test", "--prove", "--json", *args],
-        env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
+    done = shipped(cache, "test", "--prove", "--json", *args, code=None)
     return done.returncode, json.loads(done.stdout)
 
 

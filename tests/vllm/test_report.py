@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from patchq.series.series import load_series
 from tests.support.browser import CHROMIUM, Opened, chromium
+from tests.support.shipped import ROOT, shipped
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.vllm
 
 
 def report(cache: Path, *args: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "patchq", "--root", str(ROOT), "report", *args],
-        env={**os.environ, "PATCHQ_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    return shipped(cache, "report", *args).stdout.decode()
 
 
 def test_the_page_of_the_real_series(real_cache: Path, tmp_path: Path) -> None:
