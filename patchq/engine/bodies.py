@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from patchq.git.hunks import HunkRefusedError
 from patchq.git.mail import diff_trees, format_mail, parse_mail
-from patchq.git.pick import HunkRefusedError, pick
+from patchq.git.pick import pick
 from patchq.series.series import Body
 
 if TYPE_CHECKING:

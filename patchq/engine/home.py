@@ -14,9 +14,9 @@ from patchq.git.objects import EXECUTABLE, REGULAR, Entry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from patchq.git.hunks import Offset
     from patchq.git.mail import MailPatch
     from patchq.git.objects import Objects
-    from patchq.git.pick import Offset
     from patchq.series.patch import PatchMeta
     from patchq.series.series import Body
 

@@ -11,7 +11,8 @@ from patchq.engine.draft import META
 from patchq.engine.editing import Edited, make_room
 from patchq.engine.stack import build_stack
 from patchq.errors import InputError, PatchqError, RefusedError
-from patchq.git.pick import HunkRefusedError, pick
+from patchq.git.hunks import HunkRefusedError
+from patchq.git.pick import pick
 from patchq.series.patch import ID_PATTERN, TITLE_PATTERN
 from patchq.series.skeleton import named, skeleton, tests_among, titled
 

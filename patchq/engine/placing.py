@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.moved import assign
 from patchq.git.blocks import Block, Text, telling, with_blocks
+from patchq.git.hunks import HunkRefusedError, Offset
 from patchq.git.merge import merge_file
 from patchq.git.objects import EXECUTABLE, REGULAR, Entry
-from patchq.git.pick import HunkRefusedError, Offset, pick
+from patchq.git.pick import pick
 
 if TYPE_CHECKING:
     from pathlib import Path

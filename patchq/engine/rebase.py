@@ -14,9 +14,10 @@ from patchq.engine.placing import Placed, Trouble
 from patchq.engine.rangediff import Difference, compare
 from patchq.engine.verdict import LEAVES
 from patchq.git.commits import Commit, put_commit
+from patchq.git.hunks import HunkRefusedError
 from patchq.git.mail import diff_trees, format_mail, parse_mail
 from patchq.git.objects import Entry
-from patchq.git.pick import HunkRefusedError, pick
+from patchq.git.pick import pick
 from patchq.series.moves import Move, read_moves
 from patchq.series.resolutions import read_resolutions
 from patchq.series.rulings import read_rulings

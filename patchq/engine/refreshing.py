@@ -18,9 +18,10 @@ from patchq.engine.ownership import place
 from patchq.errors import InputError, RefusedError
 from patchq.git.checkout import user_identity
 from patchq.git.commits import Commit, Identity, read_commit
+from patchq.git.hunks import HunkRefusedError
 from patchq.git.mail import diff_trees, format_mail, parse_mail
 from patchq.git.objects import Objects
-from patchq.git.pick import HunkRefusedError, pick
+from patchq.git.pick import pick
 from patchq.series.moves import read_moves
 from patchq.series.series import Body
 from patchq.text import listed

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patchq.errors import RefusedError
 from patchq.git.binary import apply_delta
 from patchq.git.diff import FileChange, Hunk
+from patchq.git.hunks import HunkRefusedError, Offset
 from patchq.git.lines import split_lines
 from patchq.git.objects import DIRECTORY, REGULAR, SUBMODULE, Entry, Objects, object_id
 
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchq.git.mail import MailPatch
-
-
-@dataclass(frozen=True)
-class Offset:
-    """A hunk that applied elsewhere than its header says.
-
-    Attributes:
-        file: the file's path.
-        hunk: which hunk of that file, from 1.
-        lines: how many lines further down (negative: up).
-    """
-
-    file: str
-    hunk: int
-    lines: int
 
 
 @dataclass(frozen=True)
@@ -50,18 +35,6 @@ class Picked:
     tree: str
     changes: dict[str, Entry | None]
     offsets: tuple[Offset, ...] = field(default=())
-
-
-class HunkRefusedError(RefusedError):
-    """A file or hunk of a patch does not apply.
-
-    Attributes:
-        missing: whether what it changes is gone (or what it adds is there), rather than different.
-    """
-
-    def __init__(self, message: str, remedy: str, file: str, *, missing: bool = False) -> None:
-        super().__init__(message, remedy, files=(file,))
-        self.missing = missing
 
 
 def pick(objects: Objects, tree: str, patch: MailPatch, where: str) -> Picked:

@@ -6,8 +6,6 @@ import re
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from patchq.series.yamlfile import dump_yaml, read_yaml
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -152,11 +150,14 @@ def read_lock(path: Path) -> Lock:
     Raises:
         InputError: at file:line, what is wrong.
     """
+    from patchq.series.yamlfile import read_yaml
+
     return read_yaml(path, Lock, where=path.name)
 
 
 def format_lock(lock: Lock) -> str:
     """The text of upstream.lock, the same for the same lock."""
+    from patchq.series.yamlfile import dump_yaml
 
     def base(value: Base) -> dict[str, Any]:
         fields = {

@@ -6,9 +6,9 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from patchq.series.parsed import read_known
 from patchq.series.rulings import Verdict
 from patchq.series.series import SERIES_NAME
-from patchq.series.yamlfile import dump_yaml, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,11 +78,13 @@ def read_moves(root: Path, patch: str) -> Moves:
     path = root / SERIES_NAME / patch / NAME
     if not path.exists():
         return Moves()
-    return read_yaml(path, Moves, where=f"{SERIES_NAME}/{patch}/{NAME}")
+    return read_known(path, Moves, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
 def with_move(root: Path, patch: str, move: Move) -> dict[str, bytes]:
     """What a patch's moves.yaml becomes with a move in place of the one to the same base, by its path in the project."""
+    from patchq.series.yamlfile import dump_yaml
+
     known = read_moves(root, patch).moves
     if move in known:
         return {}

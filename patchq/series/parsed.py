@@ -13,30 +13,42 @@ import types
 import typing
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from patchq.cache import cache_dir, write_atomically
 
-_DECIDING = ("lock.py", "patch.py", "series.py", "yamlfile.py")
-KEPT = 50
-"""Series that are remembered."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DECIDING = ("lock.py", "moves.py", "patch.py", "resolutions.py", "rulings.py", "series.py", "yamlfile.py")
+KEPT = 500
+"""Readings that are remembered."""
+
+T = TypeVar("T")
 
 
 def key_of_bytes(contents: list[tuple[str, bytes]]) -> str:
     """The name that some files' contents are kept under."""
-    digest = hashlib.sha256()
-    here = Path(__file__).parent
-    for name, data in [*((n, (here / n).read_bytes()) for n in _DECIDING), *contents]:
+    digest = hashlib.sha256(_rules())
+    for name, data in contents:
         digest.update(b"%s\0%d\0" % (name.encode("utf-8", "surrogateescape"), len(data)))
         digest.update(data)
     return digest.hexdigest()[:40]
 
 
-def recall(key: str) -> Any | None:
-    """What was kept under a key, or None."""
+@functools.cache
+def _rules() -> bytes:
+    """A hash of the modules that say what is right."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _DECIDING)).digest()
+
+
+def recall(key: str, kinds: Iterable[Any]) -> list[Any] | None:
+    """The nouns that were kept under a key, the first of the first kind and so on; None where there are none, or damaged ones."""
     try:
-        return json.loads((cache_dir() / "parsed" / f"{key}.json").read_bytes())
-    except (OSError, ValueError):
+        kept = json.loads((cache_dir() / "parsed" / f"{key}.json").read_bytes())
+        return [make(kind, data) for kind, data in zip(kinds, kept)]  # noqa: B905
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
@@ -47,7 +59,25 @@ def keep(key: str, nouns: list[Any]) -> None:
     old = sorted(directory.glob("*.json"), key=lambda f: f.stat().st_mtime, reverse=True)
     for file in old[KEPT:]:
         file.unlink(missing_ok=True)
-    write_atomically(directory / f"{key}.json", json.dumps([asdict(noun) for noun in nouns]).encode())
+    data = json.dumps([asdict(noun) for noun in nouns]).encode()
+    write_atomically(directory / f"{key}.json", data, lasting=False)
+
+
+def read_known(path: Path, noun: type[T], *, where: str) -> T:
+    """As `patchq.series.yamlfile.read_yaml`; a file of the same bytes that was read before is not checked again."""
+    try:
+        key = key_of_bytes([(noun.__name__, path.read_bytes())])
+    except OSError:
+        key = ""
+    known = recall(key, [noun]) if key else None
+    if known:
+        return cast("T", known[0])
+    from patchq.series.yamlfile import read_yaml
+
+    found = read_yaml(path, noun, where=where)
+    if key:
+        keep(key, [found])
+    return found
 
 
 def make(kind: Any, data: Any) -> Any:
@@ -57,7 +87,9 @@ def make(kind: Any, data: Any) -> Any:
         TypeError, KeyError, ValueError: the data is of another noun.
     """
     if is_dataclass(kind):
-        hints = _hints(typing.cast("type", kind))
+        if not any(isinstance(value, (list, dict)) for value in data.values()):
+            return cast("type", kind)(**data)
+        hints = _hints(cast("type", kind))
         return kind(**{f.name: make(hints[f.name], data[f.name]) for f in fields(kind)})  # type: ignore[operator]
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:

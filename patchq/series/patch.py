@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
-from patchq.series.yamlfile import MisplacedError
+from patchq.series.misplaced import MisplacedError
 
 Gate = Literal["cpu", "compile", "gpu", "emulated", "native"]
 GATES: tuple[Gate, ...] = ("cpu", "compile", "gpu", "emulated", "native")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from patchq.series.parsed import read_known
 from patchq.series.series import SERIES_NAME
-from patchq.series.yamlfile import dump_yaml, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,11 +63,13 @@ def read_resolutions(root: Path, patch: str) -> Resolutions:
     path = root / SERIES_NAME / patch / NAME
     if not path.exists():
         return Resolutions()
-    return read_yaml(path, Resolutions, where=f"{SERIES_NAME}/{patch}/{NAME}")
+    return read_known(path, Resolutions, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
 def with_resolutions(root: Path, patch: str, found: Iterable[Resolution]) -> dict[str, bytes]:
     """What a patch's resolutions.yaml becomes with more in it, by its path; one of the same three sides is replaced."""
+    from patchq.series.yamlfile import dump_yaml
+
     known = read_resolutions(root, patch).resolutions
     new = [r for r in found if r not in known]
     if not new:

@@ -6,8 +6,8 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
+from patchq.series.parsed import read_known
 from patchq.series.series import SERIES_NAME
-from patchq.series.yamlfile import dump_yaml, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,11 +83,13 @@ def read_rulings(root: Path, patch: str) -> Rulings:
     path = root / SERIES_NAME / patch / NAME
     if not path.exists():
         return Rulings()
-    return read_yaml(path, Rulings, where=f"{SERIES_NAME}/{patch}/{NAME}")
+    return read_known(path, Rulings, where=f"{SERIES_NAME}/{patch}/{NAME}")
 
 
 def with_ruling(root: Path, patch: str, ruling: Ruling) -> dict[str, bytes]:
     """What a patch's rulings.yaml becomes with a ruling in place of the one for the same base, by its path."""
+    from patchq.series.yamlfile import dump_yaml
+
     known = read_rulings(root, patch).rulings
     kept = [r for r in known if r.base != ruling.base]
     text = dump_yaml({"rulings": [asdict(r) for r in (*kept, ruling)]}, HEADER)

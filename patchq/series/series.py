@@ -7,13 +7,12 @@ import itertools
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.errors import InputError
 from patchq.series import parsed
 from patchq.series.lock import Base, Lock, LockedPatch, read_lock
 from patchq.series.patch import PatchMeta
-from patchq.series.yamlfile import find_line, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,8 +21,7 @@ LOCK_NAME = "upstream.lock"
 SERIES_NAME = "series"
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(NamedTuple):
     """A patch's body for one base: its bytes and their hash."""
 
     id: str
@@ -185,10 +183,11 @@ def load_series(root: Path) -> Series:
     """
     contents = _contents(root)
     key = parsed.key_of_bytes(contents) if contents is not None else ""
-    known = parsed.recall(key) if key else None
-    if known is not None:
+    kinds = itertools.chain([Lock], itertools.repeat(PatchMeta))
+    known = parsed.recall(key, kinds) if key else None
+    if known:
         lock, *patches = known
-        return Series(root, tuple(parsed.make(PatchMeta, p) for p in patches), parsed.make(Lock, lock))
+        return Series(root, tuple(patches), lock)
     series = _read_series(root)
     if key:
         parsed.keep(key, [series.lock, *series.patches])
@@ -211,6 +210,8 @@ def _contents(root: Path) -> list[tuple[str, bytes]] | None:
 
 
 def _read_series(root: Path) -> Series:
+    from patchq.series.yamlfile import read_yaml
+
     lock = read_lock(root / LOCK_NAME)
     patches: list[PatchMeta] = []
     seen: dict[str, str] = {}
@@ -279,6 +280,8 @@ def _check_bases(root: Path, patches: list[PatchMeta], lock: Lock) -> None:
     """
 
     def at(patch: str, *keys: str) -> str:
+        from patchq.series.yamlfile import find_line
+
         where = f"{SERIES_NAME}/{patch}/patch.yaml"
         return f"{where}:{find_line(root / where, *keys)}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from patchq.errors import InputError
+from patchq.series.misplaced import MisplacedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,18 +25,6 @@ T = TypeVar("T")
 _SCALARS = {"str", "int", "bool", "null"}
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class MisplacedError(ValueError):
-    """A value that a noun does not take, and where in it that stands.
-
-    Attributes:
-        keys: the way to it from the noun.
-    """
-
-    def __init__(self, message: str, *keys: str) -> None:
-        super().__init__(message)
-        self.keys = keys
 
 
 def read_yaml(path: Path, noun: type[T], *, where: str = "") -> T:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patchq.git.hunks import HunkRefusedError, Offset
 from patchq.git.mail import parse_mail
 from patchq.git.objects import EMPTY_TREE, EXECUTABLE, REGULAR, SYMLINK, Entry, Objects
-from patchq.git.pick import HunkRefusedError, Offset, Picked, pick
+from patchq.git.pick import Picked, pick
 from tests.support.oracle import MAIL, File, Oracle, executable, link
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from patchq.git.diff import parse_diff
 from patchq.git.mail import parse_mail
 from patchq.series.evidence import read_evidence
 from patchq.series.lock import read_lock
-from patchq.series.moves import read_moves
+from patchq.series.moves import Moves
 from patchq.series.patch import PatchMeta
-from patchq.series.resolutions import read_resolutions
-from patchq.series.rulings import read_rulings
+from patchq.series.resolutions import Resolutions
+from patchq.series.rulings import Rulings
 from patchq.series.yamlfile import read_yaml
 from patchq.upstream.archive import read_sdist
 from patchq.vllm.generated import is_generated
@@ -137,9 +137,9 @@ TARGETS = (
         "evidence", lambda: [d[:4000] for d in _shipped("series/*/evidence.jsonl")()], "evidence.jsonl",
         lambda f, _: read_evidence(f),
     ),
-    Target("rulings", _records, "rulings.yaml", lambda _, top: read_rulings(top, "0001-x")),
-    Target("moves", _records, "moves.yaml", lambda _, top: read_moves(top, "0001-x")),
-    Target("resolutions", _records, "resolutions.yaml", lambda _, top: read_resolutions(top, "0001-x")),
+    Target("rulings", _records, "rulings.yaml", lambda f, _: read_yaml(f, Rulings)),
+    Target("moves", _records, "moves.yaml", lambda f, _: read_yaml(f, Moves)),
+    Target("resolutions", _records, "resolutions.yaml", lambda f, _: read_yaml(f, Resolutions)),
     Target("sdist", _tars, "vllm-1.0.tar.gz", lambda f, _: list(read_sdist(f, f.name, is_generated)), packed=True),
     Target(
         "log",
