@@ -206,14 +206,15 @@ def _file_change(reader: Reader) -> FileChange:
         reader.take()
     if old is None and new is None:
         raise InputError(f"{reader.where}:{start}: {shown(header)} names no file.", "Write the patch anew.")
+    head = reader.lines[start - reader.first_line : reader.at]
     body = read_binary(reader) if binary else None
     hunks = [] if binary else _hunks(reader)
     change = FileChange(start, old, new, hunks=tuple(hunks), binary=body, **values)  # type: ignore[arg-type]
-    _check_whole(change, reader.lines[start - reader.first_line : reader.at], reader.where)
+    _check_whole(change, head, reader.lines[reader.at - 1], reader.where)
     return change
 
 
-def _check_whole(change: FileChange, lines: list[bytes], where: str) -> None:
+def _check_whole(change: FileChange, head: list[bytes], last: bytes, where: str) -> None:
     """Refuse a file's diff that leaves the tree, or that says less than its header promises.
 
     Raises:
@@ -221,16 +222,16 @@ def _check_whole(change: FileChange, lines: list[bytes], where: str) -> None:
     """
     for path in change.paths:
         check_path(path, f"{where}:{change.line}")
-    if lacking := _lacking(change, lines):
+    if lacking := _lacking(change, head, last):
         raise InputError(
             f"{where}:{change.line}: {lacking}.",
             "The file is truncated or was edited by hand; write it anew from its commit: patchq refresh.",
         )
 
 
-def _lacking(change: FileChange, lines: list[bytes]) -> str:
-    """What the header of a file's diff promises and its rest does not keep; empty where all is there."""
-    marks = {mark for mark in _MARKS for line in lines[1:] if line.startswith(mark.encode() + b" ")}
+def _lacking(change: FileChange, head: list[bytes], last: bytes) -> str:
+    """What the header of a file's diff promises and its rest, to its last line, does not keep; empty where all is there."""
+    marks = {mark for mark in _MARKS for line in head[1:] if line.startswith(mark.encode() + b" ")}
     halves = [
         f"{a} without {b}"
         for one, two in _PAIRS
@@ -252,7 +253,7 @@ def _lacking(change: FileChange, lines: list[bytes]) -> str:
         != ("deleted file mode" in marks),
         f"the diff of {path} does not say plainly whether the file is added": added
         != ("new file mode" in marks),
-        f"the diff of {path} ends inside a line": not lines[-1].endswith(b"\n"),
+        f"the diff of {path} ends inside a line": not last.endswith(b"\n"),
         f"the diff of {path} does not say what its content is": not kept and whole and not change.old_oid,
         f"the diff of {path} names another content and does not hold it": not kept
         and any(oid and not (whole and EMPTY_BLOB.startswith(oid)) for oid in oids),

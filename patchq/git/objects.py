@@ -5,6 +5,7 @@ Everything the engine decides is decided on these; a repository is written only 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -15,7 +16,7 @@ from patchq.git.packs import write_objects
 from patchq.git.run import clean_environment, git_command, no_git, require_git
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
 REGULAR = 0o100644
@@ -27,6 +28,10 @@ DIRECTORY = 0o040000
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZERO_OID = "0" * 40
+_TREES = 1000
+"""Trees that are kept in the form they are asked in."""
+_TURN = 500
+"""Objects that are asked for at once: their names fit the pipe to git, which waits while its answers are not read."""
 
 
 class Entry(NamedTuple):
@@ -80,7 +85,8 @@ class Objects:
             {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))} if alternates else {}
         )
         self._new: dict[str, tuple[str, bytes]] = {}
-        self._trees: dict[str, dict[bytes, Entry]] = {EMPTY_TREE: {}}
+        self._ahead: dict[str, tuple[str, bytes]] = {}
+        self._trees: dict[str, dict[bytes, Entry]] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -121,22 +127,66 @@ class Objects:
         """
         if name in self._new:
             return self._new[name]
-        return self._read(name)[1:]
+        return self._ahead.pop(name, None) or self._read(name)[1:]
+
+    def read_ahead(self, tree: str, paths: Iterable[str]) -> None:
+        """Read the files at some paths of a tree, and the trees on the way, in as few turns as there are levels.
+
+        A file is kept until it is asked for, or this is called again; what is not there is passed over.
+        """
+        self._ahead.clear()
+        below = [(tree, tuple(os.fsencode(path).split(b"/"))) for path in dict.fromkeys(paths)]
+        while below:
+            self._take_ahead({oid for oid, _ in below if oid not in self._trees})
+            files, deeper = set(), []
+            for oid, (name, *rest) in below:
+                entry = self._trees.get(oid, {}).get(name)
+                if entry is not None and entry.mode == DIRECTORY and rest:
+                    deeper.append((entry.oid, tuple(rest)))
+                elif entry is not None and entry.mode != SUBMODULE and not rest:
+                    files.add(entry.oid)
+            self._take_ahead(files)
+            below = deeper
+
+    def _take_ahead(self, oids: set[str]) -> None:
+        wanted = sorted(oids - self._new.keys() - self._ahead.keys())
+        for at in range(0, len(wanted), _TURN):
+            turn = wanted[at : at + _TURN]
+            try:
+                self._ask(turn)
+            except KeyError:
+                return
+            for oid in turn:
+                with contextlib.suppress(KeyError):
+                    self._ahead[oid] = self._answer(oid)[1:]
+        for oid in oids:
+            if oid not in self._trees and self._ahead.get(oid, ("",))[0] == "tree":
+                self._keep(oid, parse_tree(self._ahead.pop(oid)[1]))
 
     def _read(self, name: str) -> tuple[str, str, bytes]:
         """The id, kind and content of an object that the repository has."""
         if "\n" in name:
             raise KeyError(name)
+        self._ask([name])
+        return self._answer(name)
+
+    def _ask(self, names: Sequence[str]) -> None:
+        """Ask the reader for objects; each is answered in turn, and what is asked at once fits its pipe."""
         if self._process is None:
             self._process = self._start()
-        reader, writer = self._process.stdout, self._process.stdin
-        if reader is None or writer is None:
-            raise KeyError(name)
+        writer = self._process.stdin
+        if writer is None:
+            raise KeyError(names[0])
         try:
-            writer.write(name.encode() + b"\n")
+            writer.write("".join(f"{name}\n" for name in names).encode())
             writer.flush()
         except BrokenPipeError:
-            raise KeyError(name) from None
+            raise KeyError(names[0]) from None
+
+    def _answer(self, name: str) -> tuple[str, str, bytes]:
+        reader = self._process.stdout if self._process is not None else None
+        if reader is None:
+            raise KeyError(name)
         header = reader.readline().split()
         if len(header) != 3 or header[1] not in {b"blob", b"tree", b"commit", b"tag"}:  # noqa: PLR2004
             raise KeyError(name)
@@ -189,12 +239,20 @@ class Objects:
 
     def _tree(self, oid: str) -> dict[bytes, Entry]:
         """The entries of a tree, as they are kept: not to be changed."""
-        if oid not in self._trees:
+        entries = self._trees.pop(oid, None) if oid != EMPTY_TREE else {}
+        if entries is None:
             kind, data = self.get(oid)
             if kind != "tree":
                 raise KeyError(oid)
-            self._trees[oid] = parse_tree(data)
-        return self._trees[oid]
+            entries = parse_tree(data)
+        self._keep(oid, entries)
+        return entries
+
+    def _keep(self, oid: str, entries: dict[bytes, Entry]) -> None:
+        """Keep a tree that was read; those that were not asked for longest go."""
+        self._trees[oid] = entries
+        if len(self._trees) > _TREES:
+            del self._trees[next(iter(self._trees))]
 
     def put(self, kind: str, data: bytes) -> str:
         """Make an object in memory and give its id."""

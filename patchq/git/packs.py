@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 from patchq.git.run import run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 UNPACK_LIMIT = 100
 """Up to this many objects are written loose, more as a pack (as git's own transfer.unpackLimit)."""
+
+_PIECE = 1 << 20
+"""Bytes of a pack that are handed on at a time."""
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
@@ -82,8 +85,9 @@ def share_pack(name: str, source: Path, target: Path) -> None:
                     draft.unlink()
 
 
-def _pack_of(objects: Collection[tuple[str, bytes]]) -> bytes:
-    """A pack of whole objects, no deltas."""
+def _pack_of(objects: Collection[tuple[str, bytes]]) -> Iterator[bytes]:
+    """A pack of whole objects, no deltas; trees, which are ids for the most part, are not worth the time to compress."""
+    digest = hashlib.sha1(usedforsecurity=False)
     pack = bytearray(struct.pack(">4sII", b"PACK", 2, len(objects)))
     for kind, data in objects:
         size = len(data)
@@ -94,6 +98,11 @@ def _pack_of(objects: Collection[tuple[str, bytes]]) -> bytes:
             byte = size & 0x7F
             size >>= 7
         pack.append(byte)
-        pack += zlib.compress(data, 1)
-    pack += hashlib.sha1(pack, usedforsecurity=False).digest()
-    return bytes(pack)
+        pack += zlib.compress(data, 0 if kind == "tree" else 1)
+        if len(pack) > _PIECE:
+            digest.update(pack)
+            yield bytes(pack)
+            pack.clear()
+    digest.update(pack)
+    yield bytes(pack)
+    yield digest.digest()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patchq.git import objects as database
 from patchq.git import packs as module
 from patchq.git.commits import Commit, Identity, put_commit, read_commit
 from patchq.git.objects import (
@@ -143,3 +144,31 @@ def test_alternates_are_read(git: Oracle, tmp_path: Path) -> None:
         Objects(git.path / ".git", [other.path / ".git/objects"]) as both,
     ):
         assert (alone.has(blob), both.blob(blob)) == (False, b"elsewhere")
+
+
+def test_what_was_read_ahead_needs_no_reader(git: Oracle) -> None:
+    tree = git.tree({"d/e/one": b"1", "d/e/two": b"2", "f": b"3"})
+    with git.objects() as objects:
+        objects.read_ahead(tree, ["d/e/one", "d/e/none", "d/none/x", "f/x", "f", "d/e", "f"])
+        one, f = objects.lookup(tree, "d/e/one"), objects.lookup(tree, "f")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Objects, "_read", lambda _, name: pytest.fail(f"{name} was asked for"))
+            assert one is not None
+            assert f is not None
+            assert (objects.blob(one.oid), objects.blob(f.oid)) == (b"1", b"3")
+            assert objects.lookup(tree, "d/e/none") is None
+        assert objects.blob(one.oid) == b"1"
+        objects.read_ahead("0" * 40, ["a"])
+        assert objects.lookup(tree, "d/e/two") is not None
+
+
+def test_trees_that_were_not_asked_for_are_let_go(git: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_TREES", 3)
+    tree = git.tree({f"{name}/x": name.encode() for name in "abcdefgh"})
+    with git.objects() as objects:
+        objects.read_ahead(tree, [f"{name}/x" for name in "abcdefgh"])
+        for name in "abcdefgha":
+            entry = objects.lookup(tree, f"{name}/x")
+            assert entry is not None
+            assert objects.blob(entry.oid) == name.encode()
+        assert len(objects._trees) == 3
