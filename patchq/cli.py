@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -117,6 +118,7 @@ def top(
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    gc.set_threshold(50_000, 50, 50)
     sys.exit(run(sys.argv[1:]))
 
 

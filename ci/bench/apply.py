@@ -10,6 +10,7 @@ that cannot be is named. No result decides anything but what the table says.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -80,21 +81,22 @@ class Bench:
         subprocess.run(["cp", "-al", str(cache_dir() / "store.git"), str(self.cache)], check=True)
         self.env = {**os.environ, **IDENTITY, "PATCHQ_CACHE": str(self.cache)}
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
-        self.log = (top / "log").open("wb")
+        self.log = (top / "log").open("ab")
+        spawn = [sys.executable, "-I", "-S", str(Path(__file__).with_name("spawn.py")), self.log.name]
+        self._spawn = subprocess.Popen(spawn, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, command: list[str], cwd: Path) -> tuple[float, float]:
         """Run one command to success; its seconds and its own peak memory in MB."""
-        before = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=cwd, env=self.env, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        took = time.perf_counter() - before
-        if process.returncode:
+        asked, said = self._spawn.stdin, self._spawn.stdout
+        if asked is None or said is None:
+            raise SystemExit("spawn.py does not start")
+        asked.write(json.dumps([command, str(cwd), self.env]) + "\n")
+        asked.flush()
+        took, memory, code = json.loads(said.readline())
+        if code:
             tail = Path(self.log.name).read_bytes()[-1500:].decode("utf-8", "replace")
-            raise SystemExit(f"{' '.join(command[:6])} failed with {process.returncode}:\n{tail}")
-        return took, used.ru_maxrss / 1024
+            raise SystemExit(f"{' '.join(command[:6])} failed with {code}:\n{tail}")
+        return took, memory
 
     def interleave(self, contestants: dict[str, Contestant]) -> dict[str, Timed]:
         """Time each contestant after a warm-up, in turns."""
@@ -309,7 +311,7 @@ def write_results(
         "# patchq beside git am, quilt and StGit",
         "",
         f"Written by `ci/bench/apply.py` at commit {commit.strip()} on {platform.system()} {machine}; {', '.join(have.values())}.",
-        "Whole processes on the real vLLM tree; medians, in milliseconds; runs of the tools in turns. Memory is at least that of the benchmark, which starts them. `stg import` at each size and",
+        "Whole processes on the real vLLM tree; medians, in milliseconds; runs of the tools in turns. `stg import` at each size and",
         "the worktrees were run once. 100 and 1,000 patches are synthetic, over real files.",
         "",
         "| goal | limit | measured | |",

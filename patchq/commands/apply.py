@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import load, on_checkout
 from patchq.commands.options import BaseName, CheckoutPath, DryRun, Json, Only, Upto
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from patchq.engine.apply import Outcome
     from patchq.series.series import Series
+    from patchq.upstream.store import Store
 
 
 def apply(
@@ -34,50 +38,61 @@ def apply(
     json: Json = False,
 ) -> None:
     """Put the patches on a checkout: one commit each, on a branch of its own, all or nothing."""
-    from patchq.commands.lanes import fitting_lane, open_lane
-    from patchq.engine.apply import Outcome, apply_to, branch_for, choose
-    from patchq.engine.create import create_checkout
-    from patchq.engine.journal import Note, working_on
     from patchq.errors import InputError
-    from patchq.ui.output import print_json
     from patchq.upstream.store import Store
 
     series = load(context)
     store = Store()
     empty = path.is_dir() and not any(path.iterdir())
     if create and (empty or not path.exists()):
-        with store.objects() as objects:
-            lane = open_lane(series, store, objects, series.base(base)[0])
-            series = series.on(lane.base)
-            ids = choose(series, lane, upto, only or ())
-            if dry_run:
-                steps = lane.stack.steps
-                outcome = Outcome(
-                    lane.base,
-                    "tree",
-                    "",
-                    "",
-                    branch_for(lane.base, branch),
-                    tuple(s for s in steps if s.id in ids),
-                    changed=True,
-                    created=True,
-                )
-            else:
-                note = Note(str(series.root), f"apply --create {path}")
-                outcome = create_checkout(path, store, objects, lane, ids, branch, note)
+        outcome = _create(series, store, path, base, upto, only or (), branch, dry_run=dry_run)
     else:
         if create and not path.is_dir():
             raise InputError(f"{path} exists and is not a directory.", "Name another path.")
-        with working_on(path, "applying to") as checkout, store.objects(checkout.object_dir) as objects:
-            lane = fitting_lane(series, store, objects, checkout, base, three_way=three_way)
-            series = series.on(lane.base)
-            ids = choose(series, lane, upto, only or ())
+        with on_checkout(series, store, path, "applying to", base, three_way=three_way) as found:
+            from patchq.engine.apply import apply_to
+            from patchq.engine.journal import Note
+            from patchq.engine.lane import choose
+
+            checkout, objects, standing = found
+            ids = choose(series.on(standing.lane.base), standing.lane, upto, only or ())
             note = Note(str(series.root), f"apply {path}")
-            outcome = apply_to(checkout, objects, lane, ids, branch, dry_run=dry_run, note=note)
+            outcome = apply_to(checkout, objects, standing, ids, branch, dry_run=dry_run, note=note)
+    series = series.on(outcome.base)
     if json:
+        from patchq.ui.output import print_json
+
         print_json(_document(series, outcome, dry_run=dry_run))
     else:
         _print(series, str(path), outcome, dry_run=dry_run)
+
+
+def _create(
+    series: Series,
+    store: Store,
+    path: Path,
+    base: str | None,
+    upto: str | None,
+    only: Sequence[str],
+    branch: str | None,
+    *,
+    dry_run: bool,
+) -> Outcome:
+    from patchq.commands.lanes import open_lane
+    from patchq.engine.apply import Outcome, branch_for
+    from patchq.engine.create import create_checkout
+    from patchq.engine.journal import Note
+    from patchq.engine.lane import choose
+
+    with store.objects() as objects:
+        lane = open_lane(series, store, objects, series.base(base)[0])
+        ids = choose(series.on(lane.base), lane, upto, only)
+        if not dry_run:
+            note = Note(str(series.root), f"apply --create {path}")
+            return create_checkout(path, store, objects, lane, ids, branch, note)
+        steps = tuple(s for s in lane.stack.steps if s.id in ids)
+        target = branch_for(lane.base, branch)
+        return Outcome(lane.base, "tree", "", "", target, steps, changed=True, created=True)
 
 
 def unapply(
@@ -88,18 +103,17 @@ def unapply(
     json: Json = False,
 ) -> None:
     """Take the patches off a checkout again: back to the base, on the branch it came from."""
-    from patchq.commands.lanes import fitting_lane
-    from patchq.engine.apply import unapply as take_off
-    from patchq.engine.journal import Note, working_on
     from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
 
     series = load(context)
     store = Store()
-    with working_on(path, "unapplying from") as checkout, store.objects(checkout.object_dir) as objects:
-        lane = fitting_lane(series, store, objects, checkout, base)
+    with on_checkout(series, store, path, "unapplying from", base) as (checkout, objects, standing):
+        from patchq.engine.apply import unapply as take_off
+        from patchq.engine.journal import Note
+
         note = Note(str(series.root), f"unapply {path}")
-        outcome = take_off(checkout, objects, lane, dry_run=dry_run, note=note)
+        outcome = take_off(checkout, objects, standing, dry_run=dry_run, note=note)
     if json:
         print_json(_document(series, outcome, dry_run=dry_run))
     elif not outcome.changed:

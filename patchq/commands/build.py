@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import load, on_checkout
 from patchq.commands.options import BaseName, CheckoutPath, Json
 
 if TYPE_CHECKING:
-    from patchq.engine.apply import Lane
     from patchq.engine.installed import Installed
+    from patchq.engine.lane import Lane
+    from patchq.engine.locate import Standing
     from patchq.git.checkout import Checkout
     from patchq.git.objects import Objects
     from patchq.series.series import Series
@@ -45,8 +46,6 @@ def build(
     json: Json = False,
 ) -> None:
     """Rebuild what the patches of a checkout oblige to, and install it: compiled parts they leave alone come from the release."""
-    from patchq.commands.lanes import fitting_lane
-    from patchq.engine.journal import working_on
     from patchq.ui.progress import make_progress
     from patchq.upstream.store import Store
     from patchq.vllm.build import carry_out, own_environment, plan_build
@@ -54,9 +53,9 @@ def build(
     series = load(context)
     store = Store()
     progress = make_progress()
-    with working_on(path, "building") as checkout, store.objects(checkout.object_dir) as objects:
-        lane = fitting_lane(series, store, objects, checkout, base)
-        ground = _ground(series, objects, checkout, lane, device or _device_here())
+    with on_checkout(series, store, path, "building", base) as (checkout, objects, standing):
+        lane = standing.lane
+        ground = _ground(series, objects, checkout, standing, device or _device_here())
         decided = plan_build(objects, ground, own_build=compile_, dependencies=not no_deps)
         record = found = None
         if not (plan or decided.refused):
@@ -90,25 +89,25 @@ def build(
         raise typer.Exit(1)
 
 
-def _ground(series: Series, objects: Objects, checkout: Checkout, lane: Lane, device: Device) -> Ground:
+def _ground(
+    series: Series, objects: Objects, checkout: Checkout, standing: Standing, device: Device
+) -> Ground:
     """What the checkout is, and every file of it that is not as in the base, committed or not."""
-    from patchq.engine.locate import locate
-    from patchq.git.checkout import read_head, untracked_files
+    from patchq.git.checkout import untracked_files
     from patchq.git.commits import read_commit
     from patchq.git.trees import diff_trees
     from patchq.vllm.build import Ground, changed_paths
     from patchq.vllm.layout import release_of
 
-    head = read_head(checkout)
+    head, lane = standing.head, standing.lane
     tree = read_commit(objects, head.commit).tree
-    position = locate(objects, head.commit, lane.stack, lane.bodies)
     committed = [c.path for c in diff_trees(objects, lane.stack.base_tree, tree)]
     return Ground(
         lane.base,
         release_of(lane.base, series.lock.bases[lane.base]),
         lane.stack.base_tree,
         tree,
-        position.ids,
+        standing.position.ids,
         changed_paths([committed, head.dirty, head.unmerged, untracked_files(checkout)]),
         device,
     )

@@ -12,8 +12,12 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from patchq.engine.locate import Standing
     from patchq.engine.project import Project
+    from patchq.git.checkout import Checkout
+    from patchq.git.objects import Objects
     from patchq.series.series import Series
+    from patchq.upstream.store import Store
 
 
 @dataclass
@@ -52,6 +56,34 @@ def root_of(context: typer.Context) -> Path:
 
     settings = context.find_object(Settings) or Settings()
     return find_root(settings.root, Path.cwd())
+
+
+@contextlib.contextmanager
+def on_checkout(
+    series: Series, store: Store, path: Path, doing: str, base: str | None, *, three_way: bool = False
+) -> Iterator[tuple[Checkout, Objects, Standing]]:
+    """A checkout under its lock, its objects with the store's, and where it stands: see `patchq.commands.lanes.fitting_lane`.
+
+    Args:
+        series: the series.
+        store: the store.
+        path: the checkout.
+        doing: what is being done to it, for whoever is kept waiting.
+        base: the base that is named.
+        three_way: whether the lane may be merged onto it.
+    """
+    from patchq.engine.journal import working_on
+    from patchq.git.checkout import reading_head
+
+    with working_on(path, doing) as checkout, reading_head(checkout) as head:
+        from patchq.commands.lanes import fitting_lane
+
+        with store.objects(checkout.object_dir) as objects:
+            yield (
+                checkout,
+                objects,
+                fitting_lane(series, store, objects, checkout, head, base, three_way=three_way),
+            )
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from patchq.commands.options import BaseName, Json, Only, Upto
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.engine.stack import Stack
     from patchq.git.objects import Objects
     from patchq.series.series import Series
@@ -124,7 +124,7 @@ def _stacked(
 ) -> Iterator[tuple[Objects, Lane, Stack]]:
     """The patches that a person asks for, built on their base."""
     from patchq.commands.lanes import open_lane
-    from patchq.engine.apply import choose, substack
+    from patchq.engine.lane import choose, substack
     from patchq.upstream.store import Store
 
     store = Store()

@@ -40,7 +40,7 @@ def check(
 ) -> None:
     """Compile the kernels that patches declare for a card that is not here, and hold them against its limits."""
     from patchq.commands.lanes import open_lane
-    from patchq.engine.apply import substack
+    from patchq.engine.lane import substack
     from patchq.errors import InputError
     from patchq.gpu.check import Wanted, check_kernels
     from patchq.gpu.limits import SHARED_BYTES, plain

@@ -92,7 +92,7 @@ def refresh(
 
 def _lane(series: Series, store: Store, bench: Bench, base: str) -> Stack | None:
     """The lane as it is, where it holds; one that does not is what a refresh mends."""
-    from patchq.engine.apply import load_lane
+    from patchq.engine.lane import load_lane
     from patchq.errors import PatchqError
 
     try:

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from patchq.commands.context import load
+from patchq.commands.context import load, on_checkout
 from patchq.commands.options import BaseName, Json, MaybeCheckoutPath
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from patchq.series.series import Series
+    from patchq.upstream.store import Store
 
 
 def status(
     context: typer.Context, path: MaybeCheckoutPath = None, base: BaseName = None, json: Json = False
 ) -> None:
     """Show the series; for a checkout, which base it is on and which patches it has."""
-    from patchq.commands.lanes import fitting_lane
-    from patchq.engine.apply import load_lane
-    from patchq.engine.journal import working_on
-    from patchq.engine.locate import locate
-    from patchq.git.checkout import read_head
     from patchq.series.moves import read_moves
     from patchq.upstream.store import Store
 
     series = load(context)
     store = Store()
-    verdicts: dict[str, str] = {}
-    tree = None
-    if path is None:
-        name, found = series.base(base)
-        if name in series.lock.lanes:
-            series.lane(name)
-            if store.commit(name, found) is not None:
-                with store.objects() as objects:
-                    lane = load_lane(series, store, objects, name)
-                verdicts = {s.id: s.verdict for s in lane.stack.steps}
-        document: dict[str, Any] = {"base": name, "applied": []}
-    else:
-        with working_on(path, "reading") as checkout, store.objects(checkout.object_dir) as objects:
-            lane = fitting_lane(series, store, objects, checkout, base)
-            head = read_head(checkout)
-            position = locate(objects, head.commit, lane.stack, lane.bodies)
-            verdicts = {s.id: s.verdict for s in lane.stack.steps}
-        tree = lane.stack.tree
-        document = {
-            "base": lane.base,
-            "match": position.match,
-            "applied": list(position.ids),
-            "head": head.commit,
-            "branch": head.branch,
-            "dirty": list(head.dirty),
-            "own_commits": list(position.extras),
-        }
+    look = _series(series, store, base) if path is None else _checkout(series, store, path, base)
+    document, verdicts, tree = look
     moves = {p.id: read_moves(series.root, p.id).to(document["base"]) for p in series.patches}
     left = {i: move.verdict for i, move in moves.items() if move is not None and not move.carried}
     document["patches"] = [
@@ -63,6 +39,40 @@ def status(
         for p in series.on(document["base"]).patches
     ]
     _show(document, str(path) if path else None, tree, json=json)
+
+
+def _series(
+    series: Series, store: Store, base: str | None
+) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    """The document's beginning, how each patch applied, and the lane's tree."""
+    from patchq.engine.lane import load_lane
+
+    name, found = series.base(base)
+    verdicts: dict[str, str] = {}
+    if name in series.lock.lanes:
+        series.lane(name)
+        if store.commit(name, found) is not None:
+            with store.objects() as objects:
+                lane = load_lane(series, store, objects, name)
+            verdicts = {s.id: s.verdict for s in lane.stack.steps}
+    return {"base": name, "applied": []}, verdicts, None
+
+
+def _checkout(
+    series: Series, store: Store, path: Path, base: str | None
+) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    with on_checkout(series, store, path, "reading", base) as (_, _, standing):
+        head, lane, position = standing.head, standing.lane, standing.position
+    document = {
+        "base": lane.base,
+        "match": position.match,
+        "applied": list(position.ids),
+        "head": head.commit,
+        "branch": head.branch,
+        "dirty": list(head.dirty),
+        "own_commits": list(position.extras),
+    }
+    return document, {s.id: s.verdict for s in lane.stack.steps}, lane.stack.tree
 
 
 def _show(document: dict[str, Any], path: str | None, tree: str | None, *, json: bool) -> None:

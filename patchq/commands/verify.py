@@ -68,8 +68,8 @@ def _verify_checkout(
     json: bool,
 ) -> None:
     from patchq.commands.lanes import open_lane
-    from patchq.engine.apply import choose
     from patchq.engine.journal import working_on
+    from patchq.engine.lane import choose
     from patchq.engine.verify import best_lane, verify_checkout
     from patchq.ui.output import print_json, print_line, print_table
     from patchq.upstream.store import Store
@@ -112,8 +112,8 @@ def _wanted(
 ) -> list[Wanted]:
     """What the package may be: the lane of the base that is named, else every lane, the pinned one first."""
     from patchq.commands.lanes import open_lane
-    from patchq.engine.apply import choose
     from patchq.engine.installed import wanted_package
+    from patchq.engine.lane import choose
     from patchq.upstream.store import Store
     from patchq.vllm import PROJECT
     from patchq.vllm.layout import release_of

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from patchq.engine.built import built_stack
 from patchq.engine.journal import Note, Record, new_token, switch_checkout
-from patchq.engine.locate import Position, locate
-from patchq.engine.stack import Stack, Step, build_stack, commit_stack
+from patchq.engine.lane import Lane, commit_steps, substack
+from patchq.engine.locate import locate
 from patchq.errors import EnvironmentLacksError, InputError, PatchqError, RefusedError
 from patchq.git.checkout import (
     Checkout,
@@ -18,7 +16,6 @@ from patchq.git.checkout import (
     branch_commit,
     branches_at,
     elsewhere,
-    read_head,
     refuse_underway,
 )
 from patchq.git.commits import read_commit
@@ -32,33 +29,11 @@ from patchq.git.trees import diff_trees
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.series.series import Body, Series
-    from patchq.upstream.store import Store
+    from patchq.engine.locate import Position, Standing
+    from patchq.engine.stack import Stack, Step
 
 
-@dataclass(frozen=True)
-class Lane:
-    """A lane ready to be used: its base in the store, its bodies, and the whole stack, checked against the lock.
-
-    Attributes:
-        base: the base's name.
-        base_commit: its commit.
-        bodies: the patches' bodies.
-        stack: the stack on that commit's tree.
-        commits: the stack's commits on that commit, where they are among the store's objects.
-        pack: the store's pack that holds them.
-    """
-
-    base: str
-    base_commit: str
-    bodies: tuple[Body, ...]
-    stack: Stack
-    commits: tuple[str, ...] = ()
-    pack: str = ""
-
-
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What apply or unapply did, or would do.
 
     Attributes:
@@ -81,59 +56,7 @@ class Outcome:
     steps: tuple[Step, ...]
     changed: bool
     created: bool = False
-    files: tuple[str, ...] = field(default=())
-
-
-def load_lane(series: Series, store: Store, objects: Objects, base: str) -> Lane:
-    """Build a base's lane in memory and check every step.
-
-    Raises:
-        RefusedError: a body does not apply, or a tree is not the locked one.
-        InputError: the base is not in the store, or bodies and lock do not agree.
-    """
-    bodies = series.lane(base)
-    commit = store.require(base, series.lock.bases[base], objects)
-    locked_trees = {step.id: step.tree for step in series.lock.lanes[base]}
-    built = built_stack(store, objects, commit, bodies, locked_trees)
-    return Lane(base, commit, bodies, built.stack, built.commits, built.pack)
-
-
-def choose(series: Series, lane: Lane, upto: str | None, only: Sequence[str]) -> tuple[str, ...]:
-    """The patches a person asks for, in order: all, up to one, or some with their closure.
-
-    Raises:
-        InputError: a name is not a patch of this lane.
-    """
-    if upto is not None and only:
-        raise InputError("--upto and --only do not go together.", "Use one of them.")
-    in_lane = lane.stack.ids
-    wanted = [series.find(name).id for name in ([upto] if upto is not None else only)]
-    for patch in wanted:
-        if patch not in in_lane:
-            raise InputError(f"{patch} has no body for {lane.base}.", f"The lane has: {', '.join(in_lane)}.")
-    if upto is not None:
-        return in_lane[: in_lane.index(wanted[0]) + 1]
-    if only:
-        return tuple(p.id for p in series.closure(wanted) if p.id in in_lane)
-    return in_lane
-
-
-def substack(objects: Objects, lane: Lane, ids: Sequence[str]) -> Stack:
-    """The stack of some patches of a lane on its base."""
-    if tuple(ids) == lane.stack.ids[: len(ids)]:
-        return Stack(lane.stack.base_tree, lane.stack.steps[: len(ids)])
-    return build_stack(objects, lane.stack.base_tree, [b for b in lane.bodies if b.id in ids])
-
-
-def commit_steps(objects: Objects, lane: Lane, parent: str, steps: Sequence[Step]) -> str:
-    """The top of the commits of some steps on `parent`: the lane's own where they are the same, else made here."""
-    own = (lane.base_commit, *lane.commits)
-    if lane.commits and parent in own:
-        at = own.index(parent)
-        if tuple(steps) == lane.stack.steps[at : at + len(steps)]:
-            return own[at + len(steps)]
-    commits = commit_stack(objects, parent, read_commit(objects, parent).tree, steps)
-    return commits[-1] if commits else parent
+    files: tuple[str, ...] = ()
 
 
 def branch_for(base: str, branch: str | None) -> str:
@@ -157,7 +80,7 @@ def branch_for(base: str, branch: str | None) -> str:
 def apply_to(
     checkout: Checkout,
     objects: Objects,
-    lane: Lane,
+    standing: Standing,
     ids: Sequence[str],
     branch: str | None,
     *,
@@ -169,7 +92,7 @@ def apply_to(
     Args:
         checkout: the checkout, locked and recovered.
         objects: its objects, with the store's.
-        lane: the lane.
+        standing: where it stands.
         ids: the patches wanted, in order.
         branch: the branch to use; `patchq/<base>` where None.
         dry_run: decide everything and write nothing.
@@ -178,9 +101,8 @@ def apply_to(
     Raises:
         RefusedError: the checkout is not on the base, or something is in the way; nothing was written.
     """
-    head = read_head(checkout)
+    head, lane, position = standing.head, standing.lane, standing.position
     _refuse_unmerged(checkout, head)
-    position = locate(objects, head.commit, lane.stack, lane.bodies)
     stack = substack(objects, lane, ids)
     tree = read_commit(objects, head.commit).tree
     target = f"refs/heads/{branch_for(lane.base, branch)}"
@@ -211,16 +133,15 @@ def apply_to(
 
 
 def unapply(
-    checkout: Checkout, objects: Objects, lane: Lane, *, dry_run: bool, note: Note | None = None
+    checkout: Checkout, objects: Objects, standing: Standing, *, dry_run: bool, note: Note | None = None
 ) -> Outcome:
     """Bring a checkout back to the base, on the branch it came from where that still stands there.
 
     Raises:
         RefusedError: commits of the user's stand on the patches, or something is in the way.
     """
-    head = read_head(checkout)
+    head, lane, position = standing.head, standing.lane, standing.position
     _refuse_unmerged(checkout, head)
-    position = locate(objects, head.commit, lane.stack, lane.bodies)
     tree = read_commit(objects, head.commit).tree
     if not position.ids:
         return Outcome(lane.base, position.match, tree, head.commit, head.branch, (), changed=False)

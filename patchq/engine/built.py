@@ -10,15 +10,14 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patchq.cache import A_DAY, cache_dir, write_atomically
 from patchq.engine.stack import Stack, Step, build_stack, commit_stack
 from patchq.git.commits import Identity, read_commit
+from patchq.git.hunks import Offset
 from patchq.git.objects import Entry
 from patchq.git.packs import write_pack
-from patchq.git.pick import Offset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +33,7 @@ KEPT_DAYS = 30
 """A stack that nobody asked for in so many days is forgotten."""
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(NamedTuple):
     """A stack on its base's commit in the store.
 
     Attributes:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.cache import key_of, locked
-from patchq.engine.apply import Lane, Outcome, branch_for, commit_steps, substack
+from patchq.engine.apply import Outcome, branch_for
 from patchq.engine.journal import Note, Record, new_token
+from patchq.engine.lane import Lane, commit_steps, substack
 from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.errors import EnvironmentLacksError, InputError
 from patchq.git.checkout import open_checkout

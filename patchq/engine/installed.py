@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.engine import probe
-from patchq.engine.apply import substack
+from patchq.engine.lane import substack
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.git.objects import Objects
 
 SECONDS = 300

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
-import uuid
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patchq.cache import cache_dir, key_of, locked, write_atomically
 from patchq.engine.log import CheckoutChange, Entry, Log, now
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
 
 def new_token() -> str:
     """A mark that tells one switch from any other."""
-    return f"patchq {uuid.uuid4().hex}"
+    return f"patchq {os.urandom(16).hex()}"
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """What a project's log is to say of a switch: the project's directory, and the command."""
 
     root: str
@@ -63,7 +61,7 @@ class Record:
         """Write down a switch before the first file is touched."""
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
-            data = {"switch": switch.as_dict(), "note": asdict(note) if note else None}
+            data = {"switch": switch.as_dict(), "note": note._asdict() if note else None}
             write_atomically(self._journal, json.dumps(data).encode())
         except OSError:
             self.end()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from patchq.engine.stack import Stack, build_stack
 from patchq.errors import PatchqError, RefusedError
@@ -14,6 +13,8 @@ from patchq.text import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from patchq.engine.lane import Lane
+    from patchq.git.checkout import Head
     from patchq.series.series import Body
 
 MAX_WALK = 2000
@@ -23,8 +24,7 @@ Print = dict[str, Entry | None]
 """What stands at each path that a lane touches."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Where a checkout stands on a base.
 
     Attributes:
@@ -38,6 +38,20 @@ class Position:
     ids: tuple[str, ...]
     base_commit: str | None
     extras: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """A checkout as it was found.
+
+    Attributes:
+        head: its HEAD.
+        lane: the lane that it stands on.
+        position: where on it.
+    """
+
+    head: Head
+    lane: Lane
+    position: Position
 
 
 def locate(objects: Objects, head: str, lane: Stack, bodies: Sequence[Body]) -> Position:

@@ -11,8 +11,7 @@ import datetime
 import json
 import os
 import zlib
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patchq.cache import cache_dir, key_of, write_atomically
 from patchq.errors import InputError
@@ -26,8 +25,7 @@ KEPT = 500
 _RECENT = 20
 
 
-@dataclass(frozen=True)
-class FileChange:
+class FileChange(NamedTuple):
     """A file of the project before and after, by its path relative to the project; None for no file."""
 
     path: str
@@ -35,8 +33,7 @@ class FileChange:
     new: bytes | None
 
 
-@dataclass(frozen=True)
-class CheckoutChange:
+class CheckoutChange(NamedTuple):
     """What was done to a checkout.
 
     Attributes:
@@ -50,8 +47,7 @@ class CheckoutChange:
     made: str = ""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One command's changes.
 
     Attributes:
@@ -67,7 +63,7 @@ class Entry:
     token: str
     what: str
     when: str
-    files: tuple[FileChange, ...] = field(default=())
+    files: tuple[FileChange, ...] = ()
     checkout: CheckoutChange | None = None
     undoes: int | None = None
     number: int = 0
@@ -112,7 +108,7 @@ class Log:
             draft.unlink(missing_ok=True)
         for old in names[: max(0, len(names) + 1 - KEPT)]:
             (self._entries / old).unlink(missing_ok=True)
-        return replace(entry, number=number)
+        return entry._replace(number=number)
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first.
@@ -128,7 +124,7 @@ class Log:
         return []
 
     def _read(self, name: str) -> Entry:
-        return replace(load_entry(self._entries / name), number=int(name[:-5]))
+        return load_entry(self._entries / name)._replace(number=int(name[:-5]))
 
 
 def in_effect(entries: list[Entry]) -> dict[int, int | None]:

@@ -7,7 +7,7 @@ a command that is killed in between is finished by the next one.
 from __future__ import annotations
 
 import contextlib
-import uuid
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ class Project:
         if not changes and moved is None and undoes is None:
             return None
         checkout = CheckoutChange(str(moved[0].top), moved[1]) if moved else None
-        entry = Entry(uuid.uuid4().hex, what, now(), tuple(changes), checkout, undoes)
+        entry = Entry(os.urandom(16).hex(), what, now(), tuple(changes), checkout, undoes)
         self.log.directory.mkdir(parents=True, exist_ok=True)
         try:
             write_atomically(self._pending, dump_entry(entry))

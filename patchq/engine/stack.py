@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from patchq.errors import RefusedError
 from patchq.git.commits import Commit, put_commit
-from patchq.git.mail import parse_mail
-from patchq.git.pick import HunkRefusedError, Offset, pick
+from patchq.git.hunks import HunkRefusedError, Offset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from patchq.git.commits import Identity
+    from patchq.git.mail import MailPatch
     from patchq.git.objects import Entry, Objects
     from patchq.series.series import Body
+
+_AT_A_TIME = 50
+"""Bodies that are read at a time, so that memory does not grow with their number."""
 
 Verdict = Literal["clean", "offset", "merged", "conflict", "missing"]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One patch of a stack.
 
     Attributes:
@@ -55,8 +56,7 @@ class Step:
         return "offset" if self.offsets else "clean"
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """A base tree and the steps on it."""
 
     base_tree: str
@@ -111,10 +111,11 @@ def build_stack(
         RefusedError: a step's tree is not the locked one.
         InputError: a body is not a well-formed patch.
     """
+    from patchq.git.pick import pick
+
     tree = base_tree
     steps = []
-    for body in bodies:
-        patch = parse_mail(body.data, body.where)
+    for body, patch in _read(objects, base_tree, list(bodies)):
         try:
             picked = pick(objects, tree, patch, body.where)
         except HunkRefusedError as error:
@@ -127,6 +128,18 @@ def build_stack(
         tree = picked.tree
         steps.append(Step(body.id, patch.author, patch.message, tree, picked.changes, picked.offsets))
     return Stack(base_tree, tuple(steps))
+
+
+def _read(objects: Objects, base_tree: str, bodies: Sequence[Body]) -> Iterator[tuple[Body, MailPatch]]:
+    """The bodies with what they say; the base's files that they change are read some bodies at a time."""
+    from patchq.git.mail import parse_mail
+
+    for at in range(0, len(bodies), _AT_A_TIME):
+        some = [(body, parse_mail(body.data, body.where)) for body in bodies[at : at + _AT_A_TIME]]
+        objects.read_ahead(
+            base_tree, [c.old_path for _, patch in some for c in patch.changes if c.old_path is not None]
+        )
+        yield from some
 
 
 def commit_stack(objects: Objects, parent: str, parent_tree: str, steps: Sequence[Step]) -> tuple[str, ...]:

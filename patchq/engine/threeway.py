@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchq.cache import scratch_dir
@@ -19,7 +18,7 @@ from patchq.git.objects import Objects
 from patchq.series.series import Body
 
 if TYPE_CHECKING:
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.series.series import Series
 
 
@@ -75,8 +74,7 @@ def merged_lane(series: Series, objects: Objects, lane: Lane, commit: str) -> La
                 )
             )
             tree = placed.tree
-    return replace(
-        lane,
+    return lane._replace(
         base_commit=commit,
         bodies=tuple(bodies),
         stack=Stack(base_tree, tuple(steps)),

@@ -150,7 +150,7 @@ def judge_text(signs: Signs, placed: Placed | None, tree: str, blocked_by: tuple
         "" if placed.troubles else placed.tree,
         round(signs.share, 3),
         found,
-        tuple(asdict(offset) for offset in placed.offsets),
+        tuple(offset._asdict() for offset in placed.offsets),
         tuple({"from": old, "to": new} for old, new in placed.moved),
         tuple(
             {"file": t.file, "home": t.home, "missing": t.missing, "reason": t.reason, "hunks": list(t.hunks)}

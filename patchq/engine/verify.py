@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from patchq.engine.apply import substack
+from patchq.engine.lane import substack
 from patchq.engine.locate import base_commit_of
 from patchq.git.checkout import hash_files, read_head
 from patchq.git.commits import read_commit
@@ -14,7 +14,7 @@ from patchq.git.trees import Change, diff_trees
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.git.checkout import Checkout
     from patchq.git.objects import Objects
 

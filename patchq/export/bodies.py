@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.engine.stack import Stack
     from patchq.git.objects import Objects
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from patchq.engine.apply import substack
+from patchq.engine.lane import substack
 from patchq.engine.rangediff import compare
 from patchq.engine.stack import build_stack, commit_stack
 from patchq.engine.threeway import merged_lane
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.export.onto import Onto
     from patchq.export.signing import Person
     from patchq.git.checkout import Checkout
@@ -92,15 +92,15 @@ def make_branch(
     _refuse_title(objects, onto, patch)
     ids = tuple(p.id for p in series.closure([patch.id]) if p.id in lane.stack.ids)
     stack = substack(objects, lane, ids)
-    own = replace(lane, bodies=tuple(b for b in lane.bodies if b.id in ids), stack=stack)
+    own = lane._replace(bodies=tuple(b for b in lane.bodies if b.id in ids), stack=stack)
     if onto.match == "other":
         there = merged_lane(series, objects, own, onto.commit)
     else:
-        there = replace(own, base_commit=onto.commit, stack=build_stack(objects, onto.tree, own.bodies))
+        there = own._replace(base_commit=onto.commit, stack=build_stack(objects, onto.tree, own.bodies))
     if patch.id not in there.stack.ids:
         raise RefusedError(f"{patch.id} has landed in {onto.name}: all of it is there.", "Leave it out.")
     signed = tuple(sign(step, who, helpers) for step in there.stack.steps)
-    there = replace(there, stack=replace(there.stack, steps=signed))
+    there = there._replace(stack=there.stack._replace(steps=signed))
     tip = commit_stack(objects, onto.commit, onto.tree, signed)[-1]
     branch = Branch(patch, PREFIX + patch.id, there, stack.tree, tip, read_commit(objects, tip).tree)
     return _against_old(series, checkout, objects, branch)

@@ -14,7 +14,7 @@ from patchq.vllm.layout import may_matter_to_tests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.git.checkout import Checkout
     from patchq.git.objects import Objects
 

@@ -17,7 +17,7 @@ from patchq.vllm.rules import read_text
 from patchq.vllm.touched import classify, vendored_directories
 
 if TYPE_CHECKING:
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.engine.stack import Stack
     from patchq.git.objects import Entry, Objects
     from patchq.series.lock import Base

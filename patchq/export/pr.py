@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.export.branches import Branch
     from patchq.export.onto import Onto
     from patchq.export.signing import Person
@@ -172,7 +172,7 @@ def _refuse_too_many(
 
 def _recorded(series: Series, objects: Objects, lane: Lane, patches: Sequence[PatchMeta]) -> dict[str, Proof]:
     """The recorded proof of each patch, and of each that it depends on."""
-    from patchq.engine.apply import substack
+    from patchq.engine.lane import substack
 
     bodies = {body.id: body for body in lane.bodies}
     found: dict[str, Proof] = {}

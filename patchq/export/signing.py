@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
@@ -69,14 +69,14 @@ def sign(step: Step, who: Person, helpers: Sequence[str]) -> Step:
     if wrote != str(who) and wrote not in sign_offs(step.message):
         credit = [f"Co-authored-by: {wrote}"]
     if credit or wrote == OWNER:
-        author = replace(author, name=who.name, email=who.email)
+        author = author._replace(name=who.name, email=who.email)
     if wrote == OWNER:
         credit = []
     own = sign_off(who.name, who.email)
     placeholder = sign_off(*OWNER.removesuffix(">").split(" <"))
     kept = [line for line in trailers if line not in {own, placeholder}]
     kept += [line for line in (*credit, *map(assistance, helpers)) if line not in kept]
-    return replace(step, author=author, message="\n".join([text, "", *kept, own]) + "\n")
+    return step._replace(author=author, message="\n".join([text, "", *kept, own]) + "\n")
 
 
 def split_trailers(message: str) -> tuple[str, list[str]]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.errors import InputError, RefusedError
 from patchq.git.objects import Entry, Objects, object_id
-from patchq.git.run import GitError, clean_environment, run
+from patchq.git.run import GitError, Running, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 UNDERWAY = {
     "rebase-merge": "a rebase",
@@ -25,11 +25,12 @@ UNDERWAY = {
 }
 """What git keeps in a git directory while it is in the middle of something."""
 
+_DECIDING = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|sparsecheckout)|filter\..*)$"
+"""The user's settings that decide what files in a work tree look like."""
 _WORKTREE_SETTINGS = ("core.autocrlf", "core.eol", "core.filemode", "core.symlinks", "core.ignorecase")
 
 
-@dataclass(frozen=True)
-class Checkout:
+class Checkout(NamedTuple):
     """A git working tree.
 
     Attributes:
@@ -66,23 +67,20 @@ class Checkout:
         Raises:
             GitError: the command failed.
         """
+        with self.start(args, index=index) as running:
+            return running.output(stdin or b"", check=check)
+
+    def start(self, args: Sequence[str], *, index: Path | None = None) -> Running:
+        """Start a git command in it; arguments as `run`."""
         env = {"GIT_INDEX_FILE": str(index)} if index else None
-        return run(
-            args,
-            cwd=self.top,
-            stdin=stdin,
-            env=env,
-            config=(*self.config, "protocol.allow=never"),
-            check=check,
-        )
+        return Running(args, cwd=self.top, env=env, config=(*self.config, "protocol.allow=never"))
 
     def objects(self, *alternates: Path) -> Objects:
         """Its objects, with those of other repositories where named."""
         return Objects(self.common_dir, alternates)
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """Where a checkout stands.
 
     Attributes:
@@ -94,8 +92,8 @@ class Head:
 
     commit: str
     ref: str | None
-    dirty: tuple[str, ...] = field(default=())
-    unmerged: tuple[str, ...] = field(default=())
+    dirty: tuple[str, ...] = ()
+    unmerged: tuple[str, ...] = ()
 
     @property
     def branch(self) -> str | None:
@@ -116,6 +114,36 @@ def open_checkout(path: Path) -> Checkout:
         )
     if not path.is_dir():
         raise InputError(f"{path} is not a directory.", make)
+    with Running(["config", "-z", "--get-regexp", _DECIDING], cwd=path, users=True) as listing:
+        safe, said = _find(path, make)
+        settings = _settings(listing.output(check=False))
+    git_dir, common, object_format, shown = os.fsdecode(said).rstrip("\n").split("\n", 3)
+    if object_format != "sha1":
+        raise InputError(f"{path} uses {object_format} object ids, and upstream's are sha1.", make)
+    top = Path(shown)
+    if top != path.resolve():
+        raise InputError(
+            f"{path} is a directory inside the repository {top}, not a checkout of its own.", make
+        )
+    config = [*safe, *(f"{k}={settings[k]}" for k in _WORKTREE_SETTINGS if k in settings)]
+    for name in {k.rpartition(".")[0] for k in settings if k.startswith("filter.")}:
+        config += [f"{name}.clean=", f"{name}.smudge=", f"{name}.process=", f"{name}.required=false"]
+    return Checkout(
+        top=top,
+        git_dir=Path(git_dir),
+        common_dir=(path.resolve() / common).resolve(),
+        config=tuple(config),
+        sparse=settings.get("core.sparsecheckout") == "true",
+        ignore_case=settings.get("core.ignorecase") == "true",
+    )
+
+
+def _find(path: Path, make: str) -> tuple[tuple[str, ...], bytes]:
+    """What git says of where a checkout is, and the setting without which it would not.
+
+    Raises:
+        InputError: git does not know it, or does not trust it; `make` is what to do then.
+    """
     safe: tuple[str, ...] = ()
     asked = ["--absolute-git-dir", "--git-common-dir", "--show-object-format", "--show-toplevel"]
     try:
@@ -135,26 +163,7 @@ def open_checkout(path: Path) -> Checkout:
         if "must be run in a work tree" in error.stderr:
             raise InputError(f"{path} is a git directory without a working tree.", make) from None
         raise InputError(f"{path} is not a git repository.", make) from None
-    git_dir, common, object_format, shown = os.fsdecode(said).rstrip("\n").split("\n", 3)
-    if object_format != "sha1":
-        raise InputError(f"{path} uses {object_format} object ids, and upstream's are sha1.", make)
-    top = Path(shown)
-    if top != path.resolve():
-        raise InputError(
-            f"{path} is a directory inside the repository {top}, not a checkout of its own.", make
-        )
-    settings = _user_settings(path)
-    config = [*safe, *(f"{k}={settings[k]}" for k in _WORKTREE_SETTINGS if k in settings)]
-    for name in {k.rpartition(".")[0] for k in settings if k.startswith("filter.")}:
-        config += [f"{name}.clean=", f"{name}.smudge=", f"{name}.process=", f"{name}.required=false"]
-    return Checkout(
-        top=top,
-        git_dir=Path(git_dir),
-        common_dir=(path.resolve() / common).resolve(),
-        config=tuple(config),
-        sparse=settings.get("core.sparsecheckout") == "true",
-        ignore_case=settings.get("core.ignorecase") == "true",
-    )
+    return safe, said
 
 
 def read_head(checkout: Checkout) -> Head:
@@ -164,18 +173,21 @@ def read_head(checkout: Checkout) -> Head:
         InputError: it has no commit yet.
         RefusedError: its index cannot be read.
     """
+    with reading_head(checkout) as head:
+        return head()
+
+
+@contextlib.contextmanager
+def reading_head(checkout: Checkout) -> Iterator[Callable[[], Head]]:
+    """As `read_head`, while other things are done: git looks from now on, and what is given waits for its answer."""
+    options = ["--branch", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
+    with checkout.start(["status", "--porcelain=v2", *options]) as status:
+        yield functools.cache(lambda: _head(checkout, status))
+
+
+def _head(checkout: Checkout, status: Running) -> Head:
     try:
-        said = checkout.run(
-            [
-                "status",
-                "--porcelain=v2",
-                "--branch",
-                "-z",
-                "--untracked-files=no",
-                "--ignore-submodules=all",
-                "--no-renames",
-            ],
-        )
+        said = status.output()
     except GitError as error:
         raise RefusedError(
             f"{checkout.top}: git status fails: {error.stderr}.", "Mend the repository first."
@@ -276,26 +288,10 @@ def hash_files(checkout: Checkout, expected: Mapping[str, Entry | None]) -> dict
     return found
 
 
-def _user_environment() -> dict[str, str]:
-    """The clean environment, with the user's own configuration readable."""
-    env = clean_environment()
-    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"):
-        env.pop(name)
-    return env
-
-
-def _user_settings(path: Path) -> dict[str, str]:
-    """The user's settings that decide what files in a work tree look like, lower-cased names."""
-    pattern = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|sparsecheckout)|filter\..*)$"
-    done = subprocess.run(
-        ["git", "config", "-z", "--get-regexp", pattern],
-        cwd=path,
-        env=_user_environment(),
-        capture_output=True,
-        check=False,
-    )
+def _settings(said: bytes) -> dict[str, str]:
+    """What `git config -z` gave, lower-cased names but for filters'."""
     settings = {}
-    for item in os.fsdecode(done.stdout).split("\0"):
+    for item in os.fsdecode(said).split("\0"):
         name, _, value = item.partition("\n")
         if name:
             settings[name if name.startswith("filter.") else name.lower()] = value
@@ -304,29 +300,19 @@ def _user_settings(path: Path) -> dict[str, str]:
 
 def _user_trusts(path: Path) -> bool:
     """Whether the user's own configuration lists the path as a safe directory."""
-    done = subprocess.run(
-        ["git", "config", "--global", "-z", "--get-all", "safe.directory"],
-        env=_user_environment(),
-        capture_output=True,
-        check=False,
-    )
-    return bool({"*", str(path.resolve())} & set(os.fsdecode(done.stdout).split("\0")))
+    asked = ["config", "--global", "-z", "--get-all", "safe.directory"]
+    with Running(asked, users=True) as listing:
+        listed = listing.output(check=False)
+    return bool({"*", str(path.resolve())} & set(os.fsdecode(listed).split("\0")))
 
 
 def user_identity(checkout: Checkout) -> tuple[str, str] | None:
     """The name and mail address that the user's git would put on a commit here; None where it knows none."""
     found = []
     for name in ("name", "email"):
-        keys = (f"author.{name}", f"user.{name}")
-        done = [
-            subprocess.run(
-                ["git", "config", "--get", key],
-                cwd=checkout.top,
-                env=_user_environment(),
-                capture_output=True,
-                check=False,
-            )
-            for key in keys
-        ]
-        found.append(next((v for d in done if (v := d.stdout.decode("utf-8", "replace").strip())), ""))
+        said = []
+        for key in (f"author.{name}", f"user.{name}"):
+            with Running(["config", "--get", key], cwd=checkout.top, users=True) as asked:
+                said.append(asked.output(check=False).decode("utf-8", "replace").strip())
+        found.append(next((value for value in said if value), ""))
     return (found[0], found[1]) if all(found) else None

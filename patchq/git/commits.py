@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.git.run import GitError, run
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from patchq.git.objects import Objects
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """An author: name, mail address, and a moment (seconds since the epoch, and a zone such as `+0200`)."""
 
     name: str
@@ -27,8 +25,7 @@ class Identity:
         return f"{self.name} <{self.email}> {self.seconds} {self.zone}"
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit as the engine sees it."""
 
     tree: str

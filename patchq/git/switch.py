@@ -12,9 +12,8 @@ import os
 import shutil
 import stat
 import threading
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.git.checkout import left_out
@@ -50,8 +49,7 @@ class SwitchFailedError(EnvironmentLacksError):
         self.restored = restored
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(NamedTuple):
     """A whole switch, as the journal records it.
 
     Attributes:
@@ -80,7 +78,7 @@ class Switch:
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for the journal."""
-        return asdict(self) | {"changes": [[c.path, c.old, c.new] for c in self.changes]}
+        return self._asdict() | {"changes": [[c.path, c.old, c.new] for c in self.changes]}
 
     @staticmethod
     def from_dict(data: dict[str, object]) -> Switch:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.git.objects import DIRECTORY, Entry
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from patchq.git.objects import Objects
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What a switch does at one path; modes and ids as in the two trees, None for no file."""
 
     path: str

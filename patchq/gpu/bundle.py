@@ -25,7 +25,7 @@ from patchq.testing.runner import PYTEST_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.git.objects import Objects
     from patchq.progress import Progress
     from patchq.testing.plan import Mode, Task

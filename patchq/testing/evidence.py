@@ -15,7 +15,7 @@ from patchq.testing.gates import device_of, find_cards
 from patchq.testing.stock import findings
 
 if TYPE_CHECKING:
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.series.series import Series
     from patchq.testing.environment import Environment
     from patchq.testing.outcome import Outcome

@@ -25,7 +25,7 @@ from patchq.testing.seam.check import check_seams
 from patchq.testing.session import Answer
 
 if TYPE_CHECKING:
-    from patchq.engine.apply import Lane
+    from patchq.engine.lane import Lane
     from patchq.git.objects import Objects
     from patchq.series.series import Series
     from patchq.testing.plan import Mode, Task

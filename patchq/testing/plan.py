@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from patchq.engine.apply import Lane, substack
+from patchq.engine.lane import Lane, substack
 from patchq.errors import InputError
 from patchq.testing.runner import Group
 from patchq.vllm.layout import is_test

@@ -21,8 +21,8 @@ from patchq.testing.trees import Trees
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from patchq.engine.apply import Lane
     from patchq.engine.forecast import Forecast
+    from patchq.engine.lane import Lane
     from patchq.git.objects import Objects
     from patchq.progress import Progress
     from patchq.series.patch import Gate

@@ -270,7 +270,7 @@ def test_interrupted(stacked: World) -> None:
     """Ctrl-C while it works: 130, one line, and the checkout as it was."""
     clone = stacked.clone()
     before = snapshot(clone)
-    hook = "import os, signal, sys\nfrom patchq.engine import apply\nold = apply.locate\ndef locate(*a):\n os.kill(os.getpid(), signal.SIGINT)\n return old(*a)\napply.locate = locate"
+    hook = "import os, signal, sys\nfrom patchq.engine import apply\nold = apply.diff_trees\ndef diff_trees(*a):\n os.kill(os.getpid(), signal.SIGINT)\n return old(*a)\napply.diff_trees = diff_trees"
     done = stacked.child("apply", str(clone), before=hook)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"patchq: interrupted")
     assert snapshot(clone) == before

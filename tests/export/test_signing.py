@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from patchq.engine.stack import Step
 from patchq.export.signing import Person, sign, split_trailers
 from patchq.git.commits import Identity
-from patchq.git.mail import MailPatch
 from patchq.upstream.store import OWNER
 
 ME = Person("M E", "me@example.com")
@@ -17,8 +17,8 @@ MINE = "Signed-off-by: M E <me@example.com>"
 
 def signed(author: str, message: str, *helpers: str) -> tuple[str, str]:
     name, email = author[:-1].split(" <")
-    patch = MailPatch(Identity(name, email, 1_000_000, "+0100"), message, ())
-    done = sign(patch, ME, helpers)
+    step = Step("0001-a", Identity(name, email, 1_000_000, "+0100"), message, "1" * 40, {}, ())
+    done = sign(step, ME, helpers)
     assert (done.author.seconds, done.author.zone) == (1_000_000, "+0100")
     return f"{done.author.name} <{done.author.email}>", done.message
 

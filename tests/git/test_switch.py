@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,7 +45,7 @@ def test_trees_differ_where_git_says_so(tmp_path: Path, number: int) -> None:
         found = diff_trees(objects, old, new)
         assert len(found) == len(set(found))
         assert set(found) == expected
-        assert {replace(c, old=c.new, new=c.old) for c in diff_trees(objects, new, old)} == expected
+        assert {c._replace(old=c.new, new=c.old) for c in diff_trees(objects, new, old)} == expected
         assert diff_trees(objects, old, old) == []
 
 

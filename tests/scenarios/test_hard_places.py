@@ -161,7 +161,7 @@ def test_a_dead_lock_holder_holds_nothing(stacked: World) -> None:
     clone = stacked.clone()
     stop = (
         "import os, signal, patchq.engine.apply as a\n"
-        "a.locate = lambda *x, **y: os.kill(os.getpid(), signal.SIGKILL)"
+        "a.diff_trees = lambda *x, **y: os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert stacked.child("apply", str(clone), before=stop).returncode == -9
     locks = stacked.cache / "locks"

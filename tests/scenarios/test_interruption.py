@@ -234,9 +234,9 @@ with working_on(Path({str(clone)!r}), 'applying to'):
 def test_ctrl_c(stacked: World) -> None:
     clone = stacked.clone()
     interrupt = (
-        "import os, signal, patchq.engine.locate as l\n"
+        "import os, signal\n"
         "def stop(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"
-        "import patchq.engine.apply as a\na.locate = stop"
+        "import patchq.engine.apply as a\na.diff_trees = stop"
     )
     done = stacked.child("apply", str(clone), before=interrupt)
     assert done.returncode == 130
