@@ -106,6 +106,17 @@ def _holder(note: Path) -> str:
         return "process unknown"
 
 
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error of the file system name the path that was written; of a full disk it does not by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+
+
 def write_atomically(path: Path, data: bytes, *, lasting: bool = True) -> None:
     """Put `data` at `path` so that a reader, or a power cut, sees the old content or the new and nothing between.
 
@@ -113,7 +124,7 @@ def write_atomically(path: Path, data: bytes, *, lasting: bool = True) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
-        with temporary.open("wb") as file:
+        with naming(path), temporary.open("wb") as file:
             file.write(data)
             if lasting:
                 file.flush()

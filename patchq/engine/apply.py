@@ -22,7 +22,7 @@ from patchq.git.commits import read_commit
 from patchq.git.objects import Objects
 from patchq.git.obstacles import refuse_in_the_way
 from patchq.git.packs import share_pack
-from patchq.git.run import GitError, run
+from patchq.git.run import GitError, reason_of, run
 from patchq.git.switch import Switch
 from patchq.git.trees import diff_trees
 
@@ -265,7 +265,7 @@ def _flush(checkout: Checkout, objects: Objects, lane: Lane) -> None:
             share_pack(lane.pack, objects.git_dir / "objects", checkout.object_dir)
         objects.flush(checkout.common_dir)
     except (GitError, OSError) as error:
-        reason = error.stderr if isinstance(error, GitError) else error.strerror
+        reason = reason_of(error)
         raise EnvironmentLacksError(
             f"{checkout.top} cannot be written: {reason}.",
             "Make it writable, or make room; nothing was changed.",

@@ -15,7 +15,7 @@ from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.errors import EnvironmentLacksError, InputError
 from patchq.git.checkout import open_checkout
 from patchq.git.packs import share_pack
-from patchq.git.run import GitError, run
+from patchq.git.run import GitError, reason_of, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def create_checkout(
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
         except (OSError, GitError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.stderr
+            reason = reason_of(error)
             raise EnvironmentLacksError(
                 f"{path} cannot be made: {reason}.", "Make room, or name another place."
             ) from None

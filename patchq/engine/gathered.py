@@ -83,7 +83,7 @@ def work_tree(checkout: Checkout, head: Head, objects: Objects) -> str:
             return checkout.run(["write-tree"], index=index).decode().strip()
         except GitError as error:
             raise RefusedError(
-                f"the files of {checkout.top} cannot be read: {error.stderr}.", "Mend that, or commit them."
+                f"the files of {checkout.top} cannot be read: {error.reason}.", "Mend that, or commit them."
             ) from None
 
 

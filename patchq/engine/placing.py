@@ -13,7 +13,7 @@ from patchq.engine.moved import assign
 from patchq.git.blocks import Block, Text, telling, with_blocks
 from patchq.git.hunks import HunkRefusedError, Offset
 from patchq.git.merge import merge_file
-from patchq.git.objects import EXECUTABLE, REGULAR, Entry
+from patchq.git.objects import DIRECTORY, EXECUTABLE, REGULAR, Entry
 from patchq.git.pick import pick
 
 if TYPE_CHECKING:
@@ -167,14 +167,12 @@ class _Merge:
 
     def result(self) -> Placed:
         """What came of it."""
-        try:
-            tree = self.objects.edit_tree(self.tree, self.changes)
-        except ValueError as error:
-            name = str(error)
-            self.troubles.append(
-                Trouble(name, name, False, "is a directory on one side and a file on the other")
-            )
-            tree = self.tree
+        while True:
+            try:
+                tree = self.objects.edit_tree(self.tree, self.changes)
+                break
+            except ValueError as error:
+                self._clash(str(error))
         fit: Fit = "merged"
         if self.troubles:
             fit = "missing" if all(t.missing for t in self.troubles) else "conflict"
@@ -182,6 +180,15 @@ class _Merge:
         return Placed(
             fit, tree, self.changes, tuple(self.offsets), moved, tuple(self.troubles), tuple(self.merged)
         )
+
+    def _clash(self, path: str) -> None:
+        """Leave out what would need a directory where there is a file, or the other way round."""
+        for name in [n for n in self.changes if n == path or n.startswith(f"{path}/")]:
+            theirs = self.changes.pop(name)
+            if theirs is not None:
+                what = "a file" if name != path else "a directory"
+                reason = f"cannot be there, as {path} is {what} here"
+                self.troubles.append(Trouble(name, name, False, reason, theirs=theirs))
 
     def file(self, file: FileAtHome) -> None:
         """Merge one file."""
@@ -282,6 +289,8 @@ class _Merge:
                 f"became {', '.join(pieces[:3])}" if pieces else "is not there, and no new file is like it"
             )
             self._trouble(file, path, became, missing=True)
+        elif file.before is None and ours is not None and ours.mode == DIRECTORY:
+            self._trouble(file, path, "is a directory here", missing=False)
         elif file.before is None:
             self._trouble(file, path, "is added on both sides, with different content", missing=False)
         elif file.after is None:
@@ -293,6 +302,7 @@ class _Merge:
 
     def _trouble(self, file: FileAtHome, path: str, reason: str, *, missing: bool) -> None:
         ours = self.objects.lookup(self.tree, path)
+        ours = None if ours is not None and ours.mode == DIRECTORY else ours
         marked = None
         both = [e for e in (ours, file.after) if e is not None and e.mode in _PLAIN]
         if file.before is None and len(both) == 2 and not file.binary:  # noqa: PLR2004

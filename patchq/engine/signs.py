@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.home import FileAtHome, Home
 from patchq.git.blocks import Block, Text, scope, telling
+from patchq.git.objects import EXECUTABLE, REGULAR
 
 if TYPE_CHECKING:
     from patchq.engine.targets import Targets
@@ -118,6 +119,8 @@ def _whole(objects: Objects, tree: str, file: FileAtHome, targets: Targets) -> t
 
 
 def _most(objects: Objects, ours: Entry, theirs: Entry) -> bool:
+    if theirs.mode not in {REGULAR, EXECUTABLE}:
+        return False
     wanted = Text.of(objects.blob(ours.oid)).tells
     have = Text.of(objects.blob(theirs.oid)).tells
     return len(wanted & have) >= MOST * len(wanted) if wanted else False

@@ -167,17 +167,17 @@ def _fit(placed: Placed) -> tuple[str, tuple[str, ...]]:
         said = "; ".join(f"{t.file} {t.reason}" for t in placed.troubles)
         files = tuple(dict.fromkeys(t.file for t in placed.troubles))
         return "; ".join(filter(None, [said, followed])), files
-    if placed.fit == "clean":
-        return "applies as it is", ()
-    if placed.fit == "offset":
+    if placed.merged or placed.moved:
+        merged = f"goes on by a three-way merge of {listed(placed.merged)}" if placed.merged else ""
+        return "; ".join(filter(None, [merged, followed])), placed.merged
+    if placed.offsets:
         files = tuple(dict.fromkeys(o.file for o in placed.offsets))
         moved = {
             file: ", ".join(f"hunk {o.hunk} by {o.lines:+d}" for o in placed.offsets if o.file == file)
             for file in files
         }
         return f"applies at an offset: {listed([f'{f} ({m} lines)' for f, m in moved.items()])}", files
-    merged = f"goes on by a three-way merge of {listed(placed.merged)}" if placed.merged else ""
-    return "; ".join(filter(None, [merged, followed])) or "nothing", placed.merged
+    return "applies as it is", ()
 
 
 def decide(

@@ -10,7 +10,7 @@ from patchq.engine.conflicts import learn, marker_line
 from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.git.lines import split_lines
 from patchq.git.objects import ZERO_OID, Objects
-from patchq.git.run import GitError, run
+from patchq.git.run import GitError, reason_of, run
 from patchq.git.trees import diff_trees
 from patchq.text import listed
 
@@ -62,7 +62,7 @@ def make_worktree(work: Path, objects: Objects, head: str, pending: Pending) -> 
         _stage_sides(draft, pending.placed.troubles)
         draft.rename(work)
     except (OSError, GitError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.stderr
+        reason = reason_of(error)
         raise EnvironmentLacksError(
             f"the work tree {work} cannot be written: {reason}.", "Make room, then run this again."
         ) from None

@@ -123,7 +123,7 @@ def write_branches(checkout: Checkout, objects: Objects, branches: Sequence[Bran
         checkout.run(["update-ref", "-m", "patchq: export pr", "--stdin"], stdin="\n".join(lines).encode())
     except GitError as error:
         raise EnvironmentLacksError(
-            f"the branches cannot be written to {checkout.top}: {error.stderr}.",
+            f"the branches cannot be written to {checkout.top}: {error.reason}.",
             "Make it writable, and no branch be called patchq; none was changed.",
         ) from None
 

@@ -190,7 +190,7 @@ def _head(checkout: Checkout, status: Running) -> Head:
         said = status.output()
     except GitError as error:
         raise RefusedError(
-            f"{checkout.top}: git status fails: {error.stderr}.", "Mend the repository first."
+            f"{checkout.top}: git status fails: {error.reason}.", "Mend the repository first."
         ) from None
     commit, ref = "", None
     dirty: list[str] = []
@@ -272,6 +272,7 @@ def hash_files(checkout: Checkout, expected: Mapping[str, Entry | None]) -> dict
     """
     absent = left_out(checkout)
     found: dict[str, str | None] = {}
+    other: list[str] = []
     for name, entry in expected.items():
         path = checkout.top / name
         if name in absent:
@@ -281,10 +282,16 @@ def hash_files(checkout: Checkout, expected: Mapping[str, Entry | None]) -> dict
         elif path.is_file():
             found[name] = object_id("blob", path.read_bytes())
             if entry is not None and found[name] != entry.oid and "\n" not in name:
-                fed = os.fsencode(name + "\n")
-                found[name] = checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().strip()
+                other.append(name)
         else:
             found[name] = None
+    if other:
+        fed = os.fsencode("".join(f"{name}\n" for name in other))
+        found.update(
+            zip(
+                other, checkout.run(["hash-object", "--stdin-paths"], stdin=fed).decode().split(), strict=True
+            )
+        )
     return found
 
 

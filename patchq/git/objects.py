@@ -286,12 +286,14 @@ class Objects:
         Only the directories on the way are rewritten; one that becomes empty vanishes.
 
         Raises:
-            ValueError: a path runs through something that is a file.
+            ValueError: a file and a directory would have one path, which it names.
         """
         root = self._edit(tree, {tuple(os.fsencode(p).split(b"/")): e for p, e in changes.items()})
         return root if root is not None else self.put("tree", b"")
 
-    def _edit(self, tree: str | None, changes: Mapping[tuple[bytes, ...], Entry | None]) -> str | None:
+    def _edit(
+        self, tree: str | None, changes: Mapping[tuple[bytes, ...], Entry | None], at: bytes = b""
+    ) -> str | None:
         entries = self.tree(tree) if tree else {}
         below: dict[bytes, dict[tuple[bytes, ...], Entry | None]] = {}
         here: dict[bytes, Entry] = {}
@@ -306,15 +308,17 @@ class Objects:
         for name, deeper in below.items():
             old = entries.get(name)
             if old is not None and old.mode != DIRECTORY and any(deeper.values()):
-                raise ValueError(os.fsdecode(name))
-            oid = self._edit(old.oid if old and old.mode == DIRECTORY else None, deeper)
+                raise ValueError(os.fsdecode(at + name))
+            oid = self._edit(
+                old.oid if old and old.mode == DIRECTORY else None, deeper, b"%s%s/" % (at, name)
+            )
             if oid is not None:
                 entries[name] = Entry(DIRECTORY, oid)
             elif old is not None and old.mode == DIRECTORY:
                 del entries[name]
         for name, entry in here.items():
             if name in entries and entries[name].mode == DIRECTORY:
-                raise ValueError(os.fsdecode(name))
+                raise ValueError(os.fsdecode(at + name))
             entries[name] = entry
         if not entries:
             return None

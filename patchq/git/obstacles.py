@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import RefusedError
+from patchq.git.checkout import hash_files
 from patchq.git.objects import SUBMODULE
 from patchq.text import listed
 
@@ -32,6 +33,14 @@ def refuse_in_the_way(checkout: Checkout, changes: Iterable[Change], dirty: Iter
             "Commit or stash them (git stash), then run this again; nothing was changed.",
             files=tuple(edited),
         )
+    hidden = _hidden(checkout, changed)
+    if hidden:
+        raise RefusedError(
+            f"{listed(hidden)} in {checkout.top} has changes that git does not see.",
+            "git ls-files -v shows what it was told not to look at (git update-index --no-assume-unchanged or "
+            "--no-skip-worktree undoes that); put the changes aside and run this again; nothing was changed.",
+            files=tuple(hidden),
+        )
     blocked = sorted(
         {b for c in changed.values() if c.new is not None for b in [_blocker(checkout, c, changed)] if b}
     )
@@ -46,6 +55,12 @@ def refuse_in_the_way(checkout: Checkout, changes: Iterable[Change], dirty: Iter
         raise RefusedError(
             f"{listed(modules)} is a submodule.", "patchq carries files only.", files=tuple(modules)
         )
+
+
+def _hidden(checkout: Checkout, changed: dict[str, Change]) -> list[str]:
+    """The files that are not as the index has them though git says so: it was told not to look, or their times lie."""
+    old = {path: c.old for path, c in changed.items() if c.old is not None and c.old.mode != SUBMODULE}
+    return sorted(path for path, oid in hash_files(checkout, old).items() if oid != old[path].oid)
 
 
 def _blocker(checkout: Checkout, change: Change, changed: dict[str, Change]) -> str | None:

@@ -82,6 +82,22 @@ class GitError(Exception):
         self.stderr = stderr.decode("utf-8", "replace").strip()
         super().__init__(f"git {' '.join(command)} exited with {returncode}: {self.stderr}")
 
+    @property
+    def reason(self) -> str:
+        """Its complaint in one line, for a sentence of ours."""
+        said = next(
+            (line for line in self.stderr.splitlines() if line.strip()), f"exit code {self.returncode}"
+        )
+        return said.strip().removeprefix("fatal: ").removeprefix("error: ").rstrip(".")
+
+
+def reason_of(error: OSError | GitError) -> str:
+    """Why something failed, in one line; of the file system's errors with the path where it is known."""
+    if isinstance(error, GitError):
+        return error.reason
+    said = error.strerror or str(error)
+    return f"{error.filename}: {said}" if error.filename else said
+
 
 def clean_environment(extra: Mapping[str, str] | None = None, *, users: bool = False) -> dict[str, str]:
     """The process environment for git: no `GIT_*` but those that reach a remote, no user or system configuration.

@@ -15,10 +15,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from patchq.cache import naming
 from patchq.errors import EnvironmentLacksError, RefusedError
 from patchq.git.checkout import left_out
 from patchq.git.objects import ZERO_OID, Entry
-from patchq.git.run import GitError
+from patchq.git.run import GitError, reason_of
 from patchq.git.trees import Change
 from patchq.text import listed
 
@@ -110,15 +111,21 @@ def carry_out(checkout: Checkout, switch: Switch, *, resumed: bool = False) -> N
     """
     stage = checkout.git_dir / STAGE
     index_lock = checkout.git_dir / "index.lock"
-    _take_index_lock(checkout, stage, index_lock, switch.token)
+    try:
+        _take_index_lock(stage, index_lock, switch.token)
+    except OSError as error:
+        shutil.rmtree(stage, ignore_errors=True)
+        reason = f"{error.filename or stage}: {error.strerror}"
+        if isinstance(error, FileExistsError):
+            reason = f"{index_lock} is there: another git process is at work, or one died and left it"
+        raise SwitchFailedError(checkout, reason, restored=not resumed) from None
     try:
         try:
             _move(checkout, stage, switch, resumed=resumed)
             _move_refs(checkout, switch)
         except (OSError, GitError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.stderr
             raise SwitchFailedError(
-                checkout, str(reason), restored=_put_back(checkout, stage, switch)
+                checkout, reason_of(error), restored=_put_back(checkout, stage, switch)
             ) from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
@@ -151,25 +158,20 @@ def _move(checkout: Checkout, stage: Path, switch: Switch, *, resumed: bool) -> 
     _flush(index).replace(checkout.git_dir / "index")
 
 
-def _take_index_lock(checkout: Checkout, stage: Path, lock: Path, token: str) -> None:
-    """Hold git's own index lock, so that no other git writes the index meanwhile; a dead switch's lock is taken over."""
-    try:
-        shutil.rmtree(stage, ignore_errors=True)
-        stage.mkdir()
-        if lock.exists() and lock.read_bytes() == token.encode():
-            return
-        mine = stage / "token"
+def _take_index_lock(stage: Path, lock: Path, token: str) -> None:
+    """Hold git's own index lock, so that no other git writes the index meanwhile; a dead switch's lock is taken over.
+
+    Raises:
+        FileExistsError: another git holds it.
+    """
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir()
+    if lock.exists() and lock.read_bytes() == token.encode():
+        return
+    mine = stage / "token"
+    with naming(mine):
         mine.write_bytes(token.encode())
-        os.link(_flush(mine), lock)
-    except FileExistsError:
-        shutil.rmtree(stage, ignore_errors=True)
-        raise EnvironmentLacksError(
-            f"{lock} is there: another git process is at work in this checkout.",
-            "Wait until it is done; if there is none, delete that file and run this again.",
-        ) from None
-    except OSError as error:
-        shutil.rmtree(stage, ignore_errors=True)
-        raise SwitchFailedError(checkout, f"{stage.parent}: {error.strerror}", restored=True) from None
+    os.link(_flush(mine), lock)
 
 
 def _skipped(checkout: Checkout, changes: Iterable[Change]) -> set[str]:
@@ -279,7 +281,7 @@ def _same_file(path: Path, staged: Path | None) -> bool:
 
 def _flush(file: Path) -> Path:
     """Have a file's data on the disk before a rename may be, lest a power cut leaves an empty file under the new name."""
-    with file.open("rb") as opened:
+    with naming(file), file.open("rb") as opened:
         os.fsync(opened.fileno())
     return file
 
@@ -358,7 +360,10 @@ def _put_back(checkout: Checkout, stage: Path, switch: Switch) -> bool:
 
 
 def _put_refs_back(checkout: Checkout, switch: Switch) -> None:
-    if switch.old_ref is None:
+    head = checkout.run(["symbolic-ref", "--quiet", "HEAD"], check=False).decode("utf-8", "surrogateescape")
+    if switch.old_ref is not None and head.strip() == switch.old_ref:
+        pass
+    elif switch.old_ref is None:
         checkout.run(["update-ref", "--no-deref", "HEAD", switch.old_commit])
     else:
         checkout.run(["symbolic-ref", "HEAD", switch.old_ref])

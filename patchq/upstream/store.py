@@ -41,7 +41,7 @@ class Store:
                 init_bare(self.git_dir)
             except GitError as error:
                 raise EnvironmentLacksError(
-                    f"the store {self.git_dir} cannot be made: {error.stderr}.",
+                    f"the store {self.git_dir} cannot be made: {error.reason}.",
                     "Set PATCHQ_CACHE to a directory of yours.",
                 ) from None
 
@@ -236,7 +236,7 @@ class Store:
             init_bare(path)
             (path / "objects/info/alternates").write_bytes(os.fsencode(self.git_dir / "objects") + b"\n")
         except GitError as error:
-            raise _unwritable(error.stderr) from None
+            raise _unwritable(error.reason) from None
         except OSError as error:
             raise _unwritable(error.strerror) from None
         return path

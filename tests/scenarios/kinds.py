@@ -88,6 +88,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "both sides added one path": (
             f"{MOVING}test_both_sides_add_one_path",
+            f"{MOVING}test_a_file_on_one_side_and_a_directory_on_the_other",
             f"{KINDS_OF_REBASE}test_both_sides_add_one_path",
         ),
         "target function deleted while an identical block remains": (
@@ -159,6 +160,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             f"{CHECKOUT}test_dirty_touched_file",
             f"{CHECKOUT}test_staged_touched_file",
             f"{CHECKOUT}test_dirty_and_staged_files_elsewhere_stay",
+            f"{CHECKOUT}test_an_edit_that_git_does_not_see",
         ),
         "untracked or ignored file in the way": (f"{CHECKOUT}test_file_in_the_way",),
         "a directory where a file goes": (
@@ -217,7 +219,10 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "Ctrl-C": (f"{KILLED}test_ctrl_c",),
         "two patchq at once": (f"{KILLED}test_two_at_once", "scenarios/test_editing.py::test_two_at_once"),
-        "a dead lock holder": (f"{HARD}test_a_dead_lock_holder_holds_nothing",),
+        "a dead lock holder": (
+            f"{HARD}test_a_dead_lock_holder_holds_nothing",
+            f"{CHECKOUT}test_a_lock_that_a_dead_git_left",
+        ),
         "power loss between write and rename": (f"{HARD}test_power_lost_at_every_rename",),
     },
     "Supply": {

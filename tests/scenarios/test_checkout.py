@@ -109,6 +109,25 @@ def test_staged_touched_file(stacked: World) -> None:
     refused(stacked, clone, "pkg/engine.py")
 
 
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree", ""])
+def test_an_edit_that_git_does_not_see(stacked: World, mark: str) -> None:
+    """Git was told not to look, or the file's size and times are as before: what lies there is read."""
+    clone = stacked.clone()
+    path = clone / "pkg/engine.py"
+    times = path.stat()
+    stacked.git("config", "core.trustctime", "false", cwd=clone)
+    if mark:
+        stacked.git("update-index", mark, "pkg/engine.py", cwd=clone)
+    else:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns - 10**10))
+        stacked.git("update-index", "--refresh", cwd=clone)
+        times = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"line 20\n", b"LINE 20\n"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert stacked.git("status", "--porcelain", cwd=clone) == ""
+    refused(stacked, clone, "pkg/engine.py", "changes that git does not see")
+
+
 def test_dirty_and_staged_files_elsewhere_stay(stacked: World) -> None:
     clone = stacked.clone()
     (clone / "pkg/model.py").write_bytes(b"dirty\n")
@@ -434,6 +453,26 @@ def test_other_git_at_work(stacked: World) -> None:
     assert contents(clone) == before
     (clone / ".git/index.lock").unlink()
     stacked.ok("apply", str(clone))
+
+
+@pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/patchq/v1.lock"])
+def test_a_lock_that_a_dead_git_left(stacked: World, name: str) -> None:
+    """The lock is named, and once it is gone nothing of what was refused happens by itself."""
+    clone = stacked.clone()
+    before = snapshot(clone)
+    lock = clone / ".git" / name
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    result = stacked.patchq("apply", str(clone))
+    assert (result.code, str(lock) in result.err, len(result.err.splitlines())) == (3, True, 2)
+    lock.unlink()
+    assert stacked.ok("status", str(clone))["applied"] == []
+    after = snapshot(clone)
+    for state in (before, after):
+        state["files"] = {n: v[:2] for n, v in state["files"].items()}
+    assert after == before
+    stacked.ok("apply", str(clone))
+    assert contents(clone) == PATCHED
 
 
 def test_dry_run_writes_nothing(stacked: World) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.upstreams import ENGINE, GUARD, SOURCES, cell, release, replaced, tree_id
 from tests.support.world import World
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CORE = "pkg/core.py"
 HEAD = b"    def start(self, size):\n"
@@ -118,6 +115,35 @@ def test_both_sides_add_one_path(changed: World, same: bool) -> None:
     assert found["verdict"] == ("landed" if same else "conflict")
     assert found["files"] == ["pkg/fresh.py"]
     assert cell(changed, PATCH, "v2")["verdict"] == "clean"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ("pkg/fresh.py", "pkg/fresh.py/one.py", "pkg/fresh.py is a directory here"),
+        ("pkg/fresh/one.py", "pkg/fresh", "pkg/fresh/one.py cannot be there, as pkg/fresh is a file here"),
+    ],
+)
+def test_a_file_on_one_side_and_a_directory_on_the_other(
+    changed: World, ours: str, theirs: str, said: str
+) -> None:
+    author = changed.top / "author"
+    changed.describe("0002-new")
+    changed.commit(author, "[Test] new", {ours: b"def fresh():\n    return 1\n"})
+    changed.ok("refresh", str(author))
+    release(changed, "v2", {theirs: b"def theirs():\n    return 2\n"})
+    found = cell(changed, "0002-new", "v2")
+    assert (found["verdict"], found["detail"]) == ("conflict", said)
+    stopped = changed.patchq("rebase", "--onto", "v2", "--json")
+    assert stopped.code == 1
+    work = Path(stopped.json["pending"]["work"])
+    assert changed.git("status", "--porcelain", cwd=work) == f"UA {ours}"
+    result = changed.patchq("rebase", "--continue")
+    assert (result.code, f"{ours} in {work} is not resolved" in result.err) == (1, True)
+    (work / "pkg/else.py").write_bytes(b"def fresh():\n    return 1\n")
+    changed.git("rm", "-q", "--cached", ours, cwd=work)
+    changed.ok("rebase", "--continue")
+    assert b"+++ b/pkg/else.py" in (changed.project / "series/0002-new/v2.patch").read_bytes()
 
 
 def test_target_function_deleted_while_a_twin_remains(changed: World) -> None:
