@@ -16,6 +16,7 @@ from typer.main import get_command
 from patchq.commands.context import Settings
 from patchq.errors import EnvironmentLacksError, PatchqError
 from patchq.git.run import strip_environment
+from patchq.text import shown
 from patchq.ui.output import drop_stdout
 
 INTERRUPTED = 130
@@ -175,7 +176,7 @@ def _report_usage(error: Any, *, as_json: bool) -> int:
 def _report(error: PatchqError, *, as_json: bool) -> int:
     if as_json:
         _print_error(error.message, error.remedy, error.files)
-    text = f"patchq: {error.message}\n  {error.remedy}"
+    text = shown(f"patchq: {error.message}\n  {error.remedy}")
     print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
     return error.exit_code
 

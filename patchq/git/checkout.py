@@ -21,6 +21,7 @@ UNDERWAY = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
+    "sequencer/todo": "a cherry-pick or a revert of several commits",
     "BISECT_LOG": "a bisection",
 }
 """What git keeps in a git directory while it is in the middle of something."""

@@ -10,6 +10,9 @@ _ESCAPES = {
     **{ord(k): v for k, v in zip('abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True)},
 }
 
+_IGNORED = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+"""Code points that HFS+ does not see in a name."""
+
 
 def check_path(path: str, where: str) -> None:
     """Refuse a path that would leave the tree or reach into a repository's own files.
@@ -17,15 +20,17 @@ def check_path(path: str, where: str) -> None:
     Raises:
         InputError: the path is absolute, has `.`, `..` or `.git` in it, or is empty somewhere.
     """
-    parts = path.split("/")
-    bad = (
-        any(p in {"", ".", ".."} or p.lower().rstrip(". ") in {".git", "git~1"} for p in parts)
-        or "\0" in path
-    )
-    if bad:
+    bad = any(part in {"", ".", ".."} for part in path.split("/"))
+    if bad or "\0" in path or any(_reserved(part) for part in re.split(r"[/\\]", path)):
         raise InputError(
             f"{where}: the path {path!r} is not a file inside the tree.", "Do not use this patch."
         )
+
+
+def _reserved(part: str) -> bool:
+    """Whether a file system may take a name for `..` or `.git`, as git's own `core.protectHFS` and `protectNTFS` say."""
+    seen = part.translate(_IGNORED).partition(":")[0].lower()
+    return seen == ".." or seen.rstrip(". ") in {".git", "git~1"}
 
 
 def header_names(line: bytes) -> str | None:

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from patchq.text import shown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,7 +52,7 @@ def print_line(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Whole text, as it is."""
+    """Whole text, line by line."""
     _write(_printable(text))
 
 
@@ -69,7 +71,7 @@ def _write(text: str) -> None:
 
 def _printable(text: str) -> str:
     encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return shown(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

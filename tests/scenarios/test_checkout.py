@@ -277,10 +277,10 @@ def test_detached_head(stacked: World) -> None:
     assert stacked.git("rev-parse", "--abbrev-ref", "HEAD", cwd=clone) == "HEAD"
 
 
-@pytest.mark.parametrize("name", ["rebase-merge", "MERGE_HEAD", "CHERRY_PICK_HEAD"])
+@pytest.mark.parametrize("name", ["rebase-merge", "MERGE_HEAD", "CHERRY_PICK_HEAD", "sequencer/todo"])
 def test_mid_rebase(stacked: World, name: str) -> None:
     clone = stacked.clone()
-    (clone / ".git" / name).mkdir()
+    (clone / ".git" / name).mkdir(parents=True)
     refused(stacked, clone, "is under way")
 
 
