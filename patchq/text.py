@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 _CONTROLS = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    code: ascii(chr(code))[1:-1]
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 
