@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError
+from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ def locked(name: str, what: str) -> Iterator[None]:
 
 def _holder(note: Path) -> str:
     try:
-        known = json.loads(note.read_bytes())
+        known = parse_json(note.read_bytes())
         return f"process {known['pid']}, {known['what']}, since {known['since']}"
     except (OSError, ValueError, KeyError):
         return "process unknown"

@@ -18,6 +18,7 @@ from patchq.git.commits import Identity, read_commit
 from patchq.git.hunks import Offset
 from patchq.git.objects import Entry
 from patchq.git.packs import write_pack
+from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,10 +83,10 @@ def built_stack(
 
 def _read(file: Path, objects: Objects) -> Built | None:
     try:
-        data = json.loads(file.read_bytes())
+        data = parse_json(file.read_bytes())
         steps = tuple(_step(row) for row in data["steps"])
         built = Built(Stack(data["base_tree"], steps), tuple(data["commits"]), data["pack"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     top = built.commits[-1:]
     if not all(objects.has(commit) for commit in top):

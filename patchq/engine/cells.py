@@ -11,6 +11,7 @@ from typing import Any
 
 from patchq.cache import cache_dir, write_atomically
 from patchq.engine.verdict import Text
+from patchq.jsontext import parse_json
 
 
 class Cells:
@@ -38,7 +39,7 @@ class Cells:
     def get(self, facts: list[Any], kind: str) -> dict[str, Any] | None:
         """A document that follows from some facts, if it is kept."""
         try:
-            data = json.loads(self._file(facts, kind).read_bytes())
+            data = parse_json(self._file(facts, kind).read_bytes())
         except (OSError, ValueError):
             return None
         return data if isinstance(data, dict) else None

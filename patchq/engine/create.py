@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from pathlib import Path
@@ -51,7 +52,7 @@ def create_checkout(
     with locked(f"create-{key_of(path)}", f"making {path}"):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            for left in path.parent.glob(f".{path.name}.patchq-*"):
+            for left in path.parent.glob(f".{glob.escape(path.name)}.patchq-*"):
                 shutil.rmtree(left)
             draft = path.parent / f".{path.name}.patchq-{os.getpid()}"
             try:

@@ -14,6 +14,7 @@ from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.errors import InputError
 from patchq.git.checkout import open_checkout, read_head
 from patchq.git.switch import STAGE, Switch, SwitchFailedError, carry_out
+from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ class Record:
         if not self._journal.exists():
             return None
         try:
-            data = json.loads(self._journal.read_bytes())
+            data = parse_json(self._journal.read_bytes())
             return Switch.from_dict(data["switch"]), Note(**data["note"]) if data["note"] else None
         except (ValueError, TypeError, KeyError):
             raise InputError(
@@ -82,7 +83,7 @@ class Record:
 
     def _origins(self) -> dict[str, Any]:
         try:
-            known = json.loads(self._origin.read_bytes())
+            known = parse_json(self._origin.read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
         return known if isinstance(known, dict) else {}

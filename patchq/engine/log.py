@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from patchq.cache import cache_dir, key_of, write_atomically
 from patchq.errors import InputError
 from patchq.git.switch import Switch
+from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +70,11 @@ class Entry(NamedTuple):
     number: int = 0
 
     @property
+    def damaged(self) -> bool:
+        """Whether its file could not be read; it keeps its number, and nothing else is known of it."""
+        return not self.token
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The project's files that it changed."""
         return tuple(change.path for change in self.files)
@@ -111,11 +117,7 @@ class Log:
         return entry._replace(number=number)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first.
-
-        Raises:
-            InputError: one is damaged.
-        """
+        """All entries, oldest first."""
         return [self._read(name) for name in self._names()]
 
     def _names(self) -> list[str]:
@@ -124,7 +126,10 @@ class Log:
         return []
 
     def _read(self, name: str) -> Entry:
-        return load_entry(self._entries / name)._replace(number=int(name[:-5]))
+        try:
+            return load_entry(self._entries / name)._replace(number=int(name[:-5]))
+        except InputError:
+            return Entry("", "damaged", "", number=int(name[:-5]))
 
 
 def in_effect(entries: list[Entry]) -> dict[int, int | None]:
@@ -170,7 +175,7 @@ def load_entry(path: Path) -> Entry:
         FileNotFoundError: there is none.
     """
     try:
-        data: dict[str, Any] = json.loads(path.read_bytes())
+        data: dict[str, Any] = parse_json(path.read_bytes())
         found = data["checkout"]
         checkout = None
         if found is not None:
@@ -178,7 +183,7 @@ def load_entry(path: Path) -> Entry:
             checkout = CheckoutChange(found["path"], switch, found["made"])
         files = tuple(FileChange(p, _unpack(old), _unpack(new)) for p, old, new in data["files"])
         return Entry(data["token"], data["what"], data["when"], files, checkout, data["undoes"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
         raise InputError(
             f"{path} is damaged.", "Delete it; what it would have undone is in version control, if anywhere."
         ) from None

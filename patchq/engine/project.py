@@ -7,6 +7,7 @@ a command that is killed in between is finished by the next one.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,7 +178,7 @@ def _finish_checkout(path: str, switch: Switch) -> None:
 
 def _sweep(path: Path) -> None:
     """Take away what a killed `write_atomically` of this file left."""
-    for left in path.parent.glob(f".{path.name}.*.new"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
         left.unlink(missing_ok=True)
 
 

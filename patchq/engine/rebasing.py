@@ -15,6 +15,7 @@ from patchq.engine.worktree import make_worktree, read_worktree
 from patchq.errors import InputError, RefusedError
 from patchq.git.bare import init_bare
 from patchq.git.objects import Objects
+from patchq.jsontext import parse_json
 from patchq.series.moves import with_move
 from patchq.series.resolutions import with_resolutions
 from patchq.series.series import SERIES_NAME
@@ -73,7 +74,7 @@ class Journal:
             InputError: the file is damaged.
         """
         try:
-            data = json.loads(self._file.read_bytes())
+            data = parse_json(self._file.read_bytes())
             decisions = {patch: Decision(**value) for patch, value in data["decisions"].items()}
             stopped, again = tuple(data["stopped"]), tuple(data.get("again", ()))
             return State(str(data["onto"]), decisions, stopped, bool(data["writing"]), again)

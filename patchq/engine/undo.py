@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patchq.cache import key_of, locked
 from patchq.engine.journal import new_token, working_on
 from patchq.engine.log import Entry, in_effect
 from patchq.errors import InputError, RefusedError
@@ -44,13 +46,15 @@ def choose(entries: Sequence[Entry], number: int | None) -> Entry:
     """
     undone = in_effect(list(entries))
     if number is None:
-        standing = [e for e in entries if e.undoes is None and undone[e.number] is None]
+        standing = [e for e in entries if e.undoes is None and undone[e.number] is None and not e.damaged]
         if not standing:
             raise InputError("there is nothing to undo.", "See patchq log.")
         return standing[-1]
     found = next((e for e in entries if e.number == number), None)
     if found is None:
         raise InputError(f"the log has no entry {number}.", "See patchq log.")
+    if found.damaged:
+        raise InputError(f"entry {number} of the log is damaged.", "It cannot be undone; see patchq log.")
     if undone[number] is not None:
         raise RefusedError(
             f"entry {number} is undone already, by {undone[number]}.",
@@ -67,6 +71,7 @@ def undo(project: Project, number: int | None) -> Undone:
     """
     entries = project.log.entries()
     target = choose(entries, number)
+    _refuse_gone(target, entries)
     _refuse_changed(project, target, entries)
     _refuse_left_over(project, target)
     files = {c.path: c.old for c in target.files}
@@ -76,13 +81,32 @@ def undo(project: Project, number: int | None) -> Undone:
         if target.checkout is not None and target.checkout.switch is not None:
             moved = held.enter_context(_turned_back(target.checkout, target.checkout.switch, target.number))
         elif target.checkout is not None:
-            _take_away(target.checkout)
+            held.enter_context(_taken_away(target.checkout))
         elif target.undoes is not None:
             _refuse_making(target, entries)
         entry = project.commit(what, files, moved=moved, undoes=target.number)
     if entry is None:
         raise RefusedError(f"entry {target.number} changed nothing that is left.", "See patchq log.")
     return Undone(target, entry)
+
+
+def _refuse_gone(target: Entry, entries: Sequence[Entry]) -> None:
+    """Refuse to turn a checkout back that is not there; name the entry that can be taken back instead."""
+    change = target.checkout
+    if change is None or change.switch is None or Path(change.path).exists():
+        return
+    undone = in_effect(list(entries))
+    others = [
+        e.number
+        for e in entries
+        if e.number < target.number and e.undoes is None and undone[e.number] is None and not e.damaged
+        if e.checkout is None or Path(e.checkout.path).exists()
+    ]
+    instead = f"To take back what was done before it: patchq undo {others[-1]}." if others else ""
+    raise RefusedError(
+        f"{change.path}, which entry {target.number} ({target.what}) changed, is not there any more.",
+        instead or "There is nothing else to undo; see patchq log.",
+    )
 
 
 def _refuse_changed(project: Project, target: Entry, entries: Sequence[Entry]) -> None:
@@ -197,14 +221,19 @@ def _refuse_making(target: Entry, entries: Sequence[Entry]) -> None:
         raise InputError(f"{path} was taken away.", f"Make it again: patchq apply --create {path}")
 
 
-def _take_away(change: CheckoutChange) -> None:
-    """Take away a checkout that patchq made, where nothing was done in it since.
+@contextlib.contextmanager
+def _taken_away(change: CheckoutChange) -> Iterator[None]:
+    """Take away a checkout that patchq made, where nothing was done in it since; it comes back where that is not logged.
 
     Raises:
         RefusedError: there is anything in it that making it again would not give.
     """
     path = Path(change.path)
+    with locked(f"create-{key_of(path)}", f"taking away {path}"):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.patchq-*"):
+            shutil.rmtree(left, ignore_errors=True)
     if not path.exists():
+        yield
         return
     with working_on(path, "taking away") as checkout:
         head = read_head(checkout)
@@ -221,4 +250,9 @@ def _take_away(change: CheckoutChange) -> None:
             )
     aside = path.with_name(f".{path.name}.patchq-{os.getpid()}")
     path.rename(aside)
+    try:
+        yield
+    except BaseException:
+        aside.rename(path)
+        raise
     shutil.rmtree(aside)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from patchq.errors import InputError
+from patchq.jsontext import parse_json
 from patchq.series.patch import GATES
 from patchq.series.series import SERIES_NAME
 
@@ -61,8 +61,8 @@ def read_evidence(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         where = f"{SERIES_NAME}/{path.parent.name}/{NAME}:{number}"
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+            record = parse_json(line)
+        except ValueError:
             raise InputError(
                 f"{where}: this is not JSON.", "Restore the file from version control."
             ) from None

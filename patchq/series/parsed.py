@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from patchq.cache import cache_dir, write_atomically
+from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ def _rules() -> bytes:
 def recall(key: str, kinds: Iterable[Any]) -> list[Any] | None:
     """The nouns that were kept under a key, the first of the first kind and so on; None where there are none, or damaged ones."""
     try:
-        kept = json.loads((cache_dir() / "parsed" / f"{key}.json").read_bytes())
+        kept = parse_json((cache_dir() / "parsed" / f"{key}.json").read_bytes())
         return [make(kind, data) for kind, data in zip(kinds, kept)]  # noqa: B905
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import lzma
 import tempfile
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from patchq.errors import InputError, RefusedError
 from patchq.gpu.bundle import bundles_dir
 from patchq.gpu.remote import FORMAT
 from patchq.gpu.signature import is_signed
+from patchq.jsontext import parse_json
 from patchq.testing.environment import Environment, key_of_facts
 from patchq.testing.outcome import Outcome, read_outcome
 from patchq.testing.plan import plan_tasks
@@ -23,6 +23,7 @@ from patchq.testing.prove import Verdict, judge, wants_of
 from patchq.testing.schedule import Known
 from patchq.testing.seam.check import check_seams
 from patchq.testing.session import Answer
+from patchq.testing.shapes import check_plan, check_result
 
 if TYPE_CHECKING:
     from patchq.engine.lane import Lane
@@ -63,12 +64,13 @@ def read_result(file: Path, bundle: Path | None) -> Result:
             raise InputError(
                 f"{file} is larger than {LARGEST} bytes.", "Name the result.json that run wrote."
             )
-        document = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        document = parse_json(file.read_bytes())
+    except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}.", "Name the result.json that run wrote.") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT or "bundle" not in document:
         raise InputError(f"{file} is no result of a bundle.", "Name the result.json that run wrote.")
-    plan = _plan(str(document["bundle"]), bundle)
+    check_result(document, str(file))
+    plan = _plan(document["bundle"], bundle)
     if not is_signed(document, plan["key"]):
         raise RefusedError(
             f"{file} is not what bundle {plan['id']} wrote: its signature does not hold.",
@@ -83,10 +85,11 @@ def _plan(name: str, bundle: Path | None) -> dict[str, Any]:
         places = [bundle / "bundle.json", *bundle.glob("part-*/bundle.json")]
     for place in places:
         try:
-            plan: dict[str, Any] = json.loads(place.read_bytes())
-        except (OSError, ValueError, RecursionError):
+            plan: dict[str, Any] = parse_json(place.read_bytes())
+        except (OSError, ValueError):
             continue
         if isinstance(plan, dict) and plan.get("id") == name:
+            check_plan(plan, str(place))
             return plan
     raise InputError(
         f"bundle {name} was not written here.",
@@ -114,6 +117,8 @@ def judge_result(series: Series, objects: Objects, lane: Lane, result: Result) -
     mode = result.plan["mode"]
     verdicts = []
     for (patch, _), roles in runs.items():
+        if "after" not in roles:
+            raise _other(f"the result has no run with {patch}, only without it")
         if patch not in hashes or any(r["patch_sha256"] != hashes[patch] for r in roles.values()):
             raise _other(f"the result is about another body of {patch} than the lane of {lane.base} has")
         task = _task(series, objects, lane, mode, roles["after"])

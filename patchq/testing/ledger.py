@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patchq.cache import cache_dir, write_atomically
+from patchq.jsontext import parse_json
 from patchq.testing import driver, warm
 from patchq.testing.outcome import TRANSIENT, Outcome, from_dict
 
@@ -47,7 +48,7 @@ class Ledger:
         if self._fresh:
             return None
         try:
-            return from_dict(json.loads(self._path(tree, group, gate, target).read_bytes())["outcome"])
+            return from_dict(parse_json(self._path(tree, group, gate, target).read_bytes())["outcome"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -68,7 +69,7 @@ class Ledger:
         path = self._directory / f"{name}.json"
         if not self._fresh:
             try:
-                return tuple(json.loads(path.read_bytes())["seams"])
+                return tuple(parse_json(path.read_bytes())["seams"])
             except (OSError, ValueError, KeyError, TypeError):
                 pass
         found = check()

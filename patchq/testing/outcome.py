@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from patchq.jsontext import parse_json
 from patchq.series.evidence import Counts
 
 if TYPE_CHECKING:
@@ -154,10 +154,30 @@ def _events(report: Path) -> list[dict[str, Any]]:
         return []
     for line in lines:
         try:
-            events.append(json.loads(line))
+            event = parse_json(line)
         except ValueError:
             continue
+        if _is_event(event):
+            events.append(event)
     return events
+
+
+def _is_event(event: Any) -> bool:
+    """Whether it is one of the recorder's: what a bundle brings back may hold anything."""
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return False
+    wanted = {
+        "collect_error": ("id", "why"),
+        "collect_skip": ("id", "why"),
+        "start": ("id",),
+        "report": ("id", "when", "outcome", "why"),
+    }.get(event["event"], ())
+    measured = event.get("properties") or []
+    pairs = isinstance(measured, list) and all(
+        isinstance(p, list) and len(p) == 2 and isinstance(p[0], str)  # noqa: PLR2004
+        for p in measured
+    )
+    return pairs and all(isinstance(event.get(name), str) for name in wanted)
 
 
 def _note(event: dict[str, Any], tests: dict[str, Result], reasons: dict[str, str]) -> None:
@@ -166,7 +186,7 @@ def _note(event: dict[str, Any], tests: dict[str, Result], reasons: dict[str, st
     if outcome == "failed":
         result = "failed" if when == "call" else "error"
     elif outcome == "skipped":
-        result = "xfailed" if event["xfail"] else "skipped"
+        result = "xfailed" if event.get("xfail") else "skipped"
     elif when == "call":
         result = "passed"
     if result is not None and tests.get(name) != "failed":

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from patchq.cache import cache_dir, write_atomically
 from patchq.git.objects import EXECUTABLE, SUBMODULE, SYMLINK
+from patchq.jsontext import parse_json
 from patchq.testing.environment import key_of_facts
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ class Trees:
     def changed(self, path: Path) -> list[str]:
         """The paths of a made tree that are not as they were made: written, added, removed, retyped."""
         try:
-            sealed: Seal = json.loads(_seal_file(path).read_bytes())
+            sealed: Seal = parse_json(_seal_file(path).read_bytes())
         except (OSError, ValueError):
+            sealed = {}
+        if not isinstance(sealed, dict) or not sealed:
             return ["(the tree has no seal)"]
         now = _seal(path, self.linked)
         return sorted(p for p in sealed.keys() | now.keys() if sealed.get(p) != now.get(p))
@@ -82,7 +85,7 @@ class Trees:
         """Take a tampered tree away, and the shared files that it was tampered through."""
         for name in self.changed(path):
             with contextlib.suppress(OSError, ValueError, KeyError):
-                inode = json.loads(_seal_file(path).read_bytes())[name][1]
+                inode = parse_json(_seal_file(path).read_bytes())[name][1]
                 for file in self._farm.glob("*/*"):
                     if file.stat().st_ino == inode:
                         file.unlink()

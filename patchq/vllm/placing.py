@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from patchq.cache import write_atomically
 from patchq.engine.journal import Record
 from patchq.errors import EnvironmentLacksError, RefusedError
+from patchq.jsontext import parse_json
 from patchq.text import listed
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _note(checkout: Checkout) -> Path:
 
 def _known(checkout: Checkout) -> dict[str, Stamp]:
     try:
-        known: dict[str, Stamp] = json.loads(_note(checkout).read_bytes())
+        known: dict[str, Stamp] = parse_json(_note(checkout).read_bytes())
     except (OSError, ValueError):
         return {}
-    return known
+    return known if isinstance(known, dict) else {}

@@ -199,6 +199,42 @@ def test_a_log_that_unpacks_to_more_than_there_is_room_for(world: World, done: P
     assert evidence(world) == []
 
 
+def test_a_hostile_result_or_plan_is_refused_and_named(world: World, done: Path, tmp_path: Path) -> None:
+    """One that whoever holds the bundle has signed anew, and that is not what patchq writes."""
+    plan_file = tmp_path / "bundle" / "bundle.json"
+    plan, whole = plan_file.read_bytes(), done.read_bytes()
+    key = json.loads(plan)["key"]
+
+    def refused(named: str) -> None:
+        result = imported(world, done, "--bundle", str(tmp_path / "bundle"))
+        assert (result.code, len(result.err.splitlines())) == (2, 2), result.err
+        assert f"is not what patchq writes: {named}: " in result.err
+
+    for name, value, named in (
+        ("runs", 3, "runs"),
+        ("runs", [{}], "runs.0.name"),
+        ("machine", {"cards": [{"capability": [8]}]}, "machine.cards.0.name"),
+        ("toolchain", {"python": "3", "distributions": ["x"]}, "toolchain.distributions.0"),
+        ("refused", [], "refused"),
+    ):
+        document = {**json.loads(whole), name: value}
+        document["signature"] = sign(document, key)
+        done.write_text(json.dumps(document))
+        refused(named)
+    done.write_bytes(whole)
+    for name in ("key", "mode", "runs", "extensions"):
+        plan_file.write_text(json.dumps({k: v for k, v in json.loads(plan).items() if k != name}))
+        refused(name)
+    document = json.loads(whole)
+    document["runs"] = [r for r in document["runs"] if r["role"] == "before"]
+    document["signature"] = sign(document, key)
+    done.write_text(json.dumps(document))
+    plan_file.write_bytes(plan)
+    result = imported(world, done, "--bundle", str(tmp_path / "bundle"))
+    assert (result.code, "has no run with 0001-better" in result.err) == (1, True), result.err
+    assert evidence(world) == []
+
+
 def test_a_result_needs_its_bundle(world: World, done: Path, tmp_path: Path) -> None:
     shutil.rmtree(world.cache / "bundles")
     unknown = imported(world, done)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from typing import TYPE_CHECKING
 
+from patchq.cache import key_of
 from tests.scenarios.test_editing import files, refused
 from tests.support.world import contents, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.support.world import World
 
@@ -43,6 +49,53 @@ def test_a_checkout_that_was_made_goes_and_only_if_nothing_is_in_it(stacked: Wor
     done = stacked.ok("undo")
     assert not made.exists()
     refused(stacked, "undo", str(done["entry"]), says=("apply --create",), code=2)
+
+
+def test_a_checkout_that_is_gone_is_named_with_what_can_be_undone_instead(stacked: World) -> None:
+    before = files(stacked)
+    stacked.ok("move", "3", "--before", "1")
+    number = stacked.ok("log")["entries"][0]["entry"]
+    made = stacked.top / "made"
+    stacked.ok("apply", "--create", str(made))
+    stacked.ok("unapply", str(made))
+    shutil.rmtree(made)
+    refused(stacked, "undo", says=(f"{made}, which entry {number + 2} (unapply", f"patchq undo {number}."))
+    stacked.ok("undo", str(number))
+    assert files(stacked) == before
+
+
+def test_a_checkout_comes_back_where_its_undo_cannot_be_logged(
+    stacked: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = stacked.top / "made"
+    stacked.ok("apply", "--create", str(made))
+    before = state(made)
+    with monkeypatch.context() as patch:
+        patch.setattr("patchq.engine.project.write_atomically", fail)
+        assert stacked.patchq("undo").code == 3
+    assert state(made) == before
+    stacked.ok("undo")
+    assert not made.exists()
+
+
+def fail(path: Path, _data: bytes) -> None:
+    """A full disk."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def test_a_damaged_entry_stops_nothing_but_its_own_undo(stacked: World) -> None:
+    clone = stacked.clone()
+    stacked.ok("drop", "3")
+    number = stacked.ok("log")["entries"][0]["entry"]
+    log = stacked.cache / "projects" / key_of(stacked.project) / "log"
+    (log / f"{number:06}.json").write_bytes(b"")
+    stacked.ok("apply", str(clone))
+    stacked.ok("unapply", str(clone))
+    entries = {e["entry"]: e["command"] for e in stacked.ok("log")["entries"]}
+    assert entries[number] == "damaged"
+    refused(stacked, "undo", str(number), says=(f"entry {number} of the log is damaged",), code=2)
+    stacked.ok("undo")
+    assert stacked.ok("status", str(clone))["applied"] == ["0001-first", "0002-second"]
 
 
 def test_undo_of_undo_is_the_command_again(stacked: World) -> None:
