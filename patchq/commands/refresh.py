@@ -43,6 +43,7 @@ def refresh(
     from patchq.engine.journal import working_on
     from patchq.engine.record import record_lane
     from patchq.engine.refreshing import gather
+    from patchq.engine.stale import refuse_stale
     from patchq.git.checkout import read_head, refuse_underway
     from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
@@ -61,6 +62,7 @@ def refresh(
             lane = _lane(series, store, bench, name)
             found = gather(series, name, bench.objects, checkout, head, base_tree, lane, target)
             done = record_lane(series, name, bench.objects, base_tree, found.bodies, "refreshing")
+            refuse_stale(project.log.entries(), checkout.top, f"refresh {path}", name, done.written)
             switch = _switch(checkout, head, bench, found)
             left = untracked(checkout)
             if not dry_run:

@@ -207,3 +207,26 @@ def test_refresh_of_nothing_is_nothing(stacked: World, made: Path) -> None:
     assert stacked.ok("refresh", str(made))["written"] == []
     assert (files(stacked), snapshot(made), stacked.ok("log")["entries"]) == (before, state, entries)
     assert ids(stacked) == ["0001-first", "0002-second", "0003-third"]
+
+
+def test_a_checkout_that_was_left_behind_takes_nothing_back(stacked: World) -> None:
+    """Two checkouts of one lane: what was refreshed from the one is not undone by a refresh from the other."""
+    one, two = stacked.top / "one", stacked.top / "two"
+    for made in (one, two):
+        stacked.ok("apply", "--create", str(made))
+    edit(one, b"line 10, patched", b"line 10, from one")
+    assert stacked.ok("refresh", str(one))["written"] == ["0001-first"]
+    number = stacked.ok("log")["entries"][0]["entry"]
+    edit(two, b"line 40, patched", b"line 40, from two")
+    before = (contents(stacked.project), contents(two))
+    result = stacked.patchq("refresh", str(two))
+    assert result.code == 1
+    assert f"{two} does not have what entry {number} (refresh {one}) changed in 0001-first" in result.err
+    assert (contents(stacked.project), contents(two)) == before
+    edit(one, b"line 10, from one", b"line 10, again from one")
+    assert stacked.ok("refresh", str(one))["written"] == ["0001-first"]
+
+
+def edit(checkout: Path, old: bytes, new: bytes) -> None:
+    path = checkout / "pkg/engine.py"
+    path.write_bytes(path.read_bytes().replace(old, new))
