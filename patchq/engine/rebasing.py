@@ -181,7 +181,9 @@ def settle(
     waits = pending is not None and state.stopped == (pending.id, pending.onto)
     if pending is None or not waits or not (skip or journal.work.is_dir()):
         if skip:
-            raise RefusedError("no patch waits for a decision.", "See patchq rebase --status.")
+            raise RefusedError(
+                "no patch waits for a decision.", "Go on with what was decided: patchq rebase --continue."
+            )
         return
     learnt: list[Resolution] = []
     decision = Decision("skipped", pending.onto, pending.source.sha256)

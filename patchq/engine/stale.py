@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from patchq.engine.log import Entry
 
 
-def refuse_stale(entries: Sequence[Entry], top: Path, command: str, base: str, written: Sequence[str]) -> None:
+def refuse_stale(
+    entries: Sequence[Entry], top: Path, command: str, base: str, written: Sequence[str]
+) -> None:
     """Refuse to write bodies from a checkout that was left behind, as the project's log has it.
 
     A checkout that the log does not know is the user's own affair.
@@ -40,7 +42,9 @@ def refuse_stale(entries: Sequence[Entry], top: Path, command: str, base: str, w
     for entry in reversed(entries):
         if entry.number <= here[-1]:
             return
-        lost = [ours[c.path] for c in entry.files if c.path in ours and c.old is not None and c.new is not None]
+        lost = [
+            ours[c.path] for c in entry.files if c.path in ours and c.old is not None and c.new is not None
+        ]
         if lost:
             raise RefusedError(
                 f"{top} does not have what entry {entry.number} ({entry.what}) changed in {lost[0]}, "

@@ -205,6 +205,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             f"{KILLED}test_refresh_killed_at_every_write",
             "scenarios/test_editing_killed.py::test_refresh_and_its_checkout",
             "scenarios/test_editing_killed.py::test_move",
+            "scenarios/test_editing_killed.py::test_every_other_edit",
             "scenarios/test_editing_killed.py::test_undo_of_a_refresh",
             "scenarios/test_editing_killed.py::test_a_file_edited_between_kill_and_recovery_is_not_overwritten",
         ),

@@ -48,7 +48,7 @@ def state(world: World) -> tuple[object, ...]:
     return (found, contents(world.top / "made"), where)
 
 
-def killed_everywhere(world: World, share: int, *args: str) -> None:
+def killed_everywhere(world: World, share: int, *args: str, shares: int = SHARES) -> None:
     """Kill a command at each of a share of its writes; recover by reading the log; then it goes on as ever."""
     aside = world.top / "aside"
     for name in NAMES:
@@ -60,7 +60,7 @@ def killed_everywhere(world: World, share: int, *args: str) -> None:
     after = state(world)
     assert before != after
     seen = set()
-    for number in numbers[share::SHARES]:
+    for number in (*numbers[share:-1:shares], numbers[-1]):
         for name in NAMES:
             shutil.rmtree(world.top / name, ignore_errors=True)
             shutil.copytree(aside / name, world.top / name, symlinks=True)
@@ -74,6 +74,28 @@ def killed_everywhere(world: World, share: int, *args: str) -> None:
         assert killed == (number != numbers[-1])
         assert killed or found == after
     assert seen == {False, True}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("new", "fresh", "--title", "[Test] fresh"),
+        ("import", "{patch}"),
+        ("rename", "3", "last"),
+        ("drop", "3"),
+        ("fold", "2", "--into", "1"),
+        ("split", "3", "--name", "two", "--files", "pkg/dos.py"),
+        ("verdict", "set", "1", "landed", "--base", "v1", "--because", "It is there."),
+    ],
+    ids=lambda args: args[0],
+)
+def test_every_other_edit(ready: World, args: tuple[str, ...]) -> None:
+    """They share one journal; each is killed at every fifth of the writes that tell."""
+    author = ready.clone("author")
+    ready.commit(author, "[Test] more", {"pkg/more.py": b"more = 1\n"})
+    patch = ready.top / "more.patch"
+    patch.write_text(ready.git("format-patch", "--stdout", "-1", cwd=author) + "\n")
+    killed_everywhere(ready, 1, *(a.format(patch=patch) for a in args), shares=5)
 
 
 @pytest.mark.parametrize("share", range(SHARES))

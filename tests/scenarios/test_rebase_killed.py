@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.killing import killed_at
+from tests.support.killing import killed_at, telling_points
 from tests.support.upstreams import ENGINE, GUARD, SOURCES, release, replaced
 from tests.support.world import World, contents
 
@@ -105,31 +105,40 @@ def test_one_that_stops(world: World, made: Path, share: int) -> None:
             break
 
 
-@pytest.mark.parametrize("share", range(SHARES))
-def test_one_that_goes_on(world: World, made: Path, share: int) -> None:
-    def resolved() -> None:
-        result = world.patchq("rebase", "--onto", "v3", "--json")
-        work = Path(result.json["pending"]["work"])
-        data = (work / CORE).read_bytes()
-        start, end = data.index(b"<<<<<<<"), data.index(b"\n", data.index(b">>>>>>>")) + 1
-        (work / CORE).write_bytes(b"import os\n" + data[:start] + b"    rest = value - 9\n" + data[end:])
+def resolved(world: World) -> None:
+    """A rebase that stopped, its conflict resolved."""
+    result = world.patchq("rebase", "--onto", "v3", "--json")
+    work = Path(result.json["pending"]["work"])
+    data = (work / CORE).read_bytes()
+    start, end = data.index(b"<<<<<<<"), data.index(b"\n", data.index(b">>>>>>>")) + 1
+    (work / CORE).write_bytes(b"import os\n" + data[:start] + b"    rest = value - 9\n" + data[end:])
 
-    resolved()
-    world.ok("rebase", "--continue")
+
+@pytest.mark.parametrize("share", range(2))
+@pytest.mark.parametrize("how", ["--continue", "--skip", "--abort"])
+def test_one_that_goes_on(world: World, made: Path, how: str, share: int) -> None:
+    """Killed as it goes on, leaves the patch out, or is given up: done again, it ends where an undisturbed one does."""
+    under = tuple(world.top / name for name in ("project", "cache/rebases", "cache/projects"))
+    resolved(world)
+    numbers = telling_points(world, "rebase", how, under=under)
     wanted = contents(world.project)
+    again(world, made)
+    resolved(world)
+    aside = world.top / "aside"
+    for name in ("project", "cache"):
+        shutil.copytree(world.top / name, aside / name, symlinks=True)
     resolution = "series/0002-tail/resolutions.yaml"
-    for number in numbers(share):
-        again(world, made)
-        resolved()
-        killed = killed_at(world, number, "rebase", "--continue")
+    for number in numbers[share::2]:
+        again(world, aside)
+        killed = killed_at(world, number, "rebase", how, under=under)
         if world.ok("rebase", "--status")["base"] is not None:
-            world.ok("rebase", "--continue")
+            waits = world.ok("rebase", "--status")["pending"] is not None
+            world.ok("rebase", how if waits or how == "--abort" else "--continue")
         for path in world.project.rglob(".*.new"):
             path.unlink()
         found = contents(world.project)
         assert {k: v for k, v in found.items() if k != resolution} == {
             k: v for k, v in wanted.items() if k != resolution
         }
-        if not killed:
-            assert found == wanted
-            break
+        assert killed == (number != numbers[-1])
+        assert killed or found == wanted

@@ -10,6 +10,7 @@ import argparse
 import gzip
 import io
 import itertools
+import json
 import os
 import random
 import resource
@@ -24,10 +25,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patchq.engine.log import Entry, FileChange, dump_entry, load_entry
+from patchq.engine.journal import Record
+from patchq.engine.log import Entry as LogEntry
+from patchq.engine.log import FileChange, dump_entry, load_entry
+from patchq.engine.rebasing import Journal
 from patchq.errors import PatchqError
 from patchq.git.diff import parse_diff
 from patchq.git.mail import parse_mail
+from patchq.git.objects import EMPTY_TREE, REGULAR, Entry, Objects
+from patchq.git.pick import pick
+from patchq.gpu.judge import contradictions, summary
+from patchq.gpu.remote import FORMAT
+from patchq.jsontext import parse_json
 from patchq.series.evidence import read_evidence
 from patchq.series.lock import read_lock
 from patchq.series.moves import Moves
@@ -35,6 +44,8 @@ from patchq.series.patch import PatchMeta
 from patchq.series.resolutions import Resolutions
 from patchq.series.rulings import Rulings
 from patchq.series.yamlfile import read_yaml
+from patchq.testing.outcome import read_outcome
+from patchq.testing.shapes import check_plan, check_result
 from patchq.upstream.archive import read_sdist
 from patchq.vllm.generated import is_generated
 from tests.support.killing import WRITES
@@ -125,6 +136,154 @@ def _tars() -> list[bytes]:
     return made
 
 
+FILE = b"".join(b"line %d\n" % n for n in range(1, 40))
+
+
+def _on_a_tree(data: bytes) -> None:
+    """Apply a patch to a small tree of every kind of file, in memory alone."""
+    objects = _InMemory(Path())
+    files = {
+        "f": FILE,
+        "deep/f": FILE,
+        "b": b"\0\1\2",
+        "crlf": FILE.replace(b"\n", b"\r\n"),
+        "bare": FILE[:-1],
+    }
+    tree = objects.edit_tree(
+        EMPTY_TREE, {n: Entry(REGULAR, objects.put("blob", d)) for n, d in files.items()}
+    )
+    pick(objects, tree, parse_mail(data, "x.patch"), "x.patch")
+
+
+class _InMemory(Objects):
+    """Objects of which no repository holds any."""
+
+    def _read(self, name: str) -> tuple[str, str, bytes]:
+        raise KeyError(name)
+
+
+def _fitting() -> list[bytes]:
+    """Patches that apply to that tree, by kind."""
+    head = (
+        b"From "
+        + b"0" * 40
+        + b" Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nDate: Fri, 2 Jan 2026 03:04:05 +0100\n"
+    )
+    head += b"Subject: [T] x\n\n---\n\n"
+    hunk = b"@@ -%d,3 +%d,3 @@\n line %d\n-line %d\n+other\n line %d\n"
+    two = hunk % (3, 3, 3, 4, 5) + hunk % (20, 20, 20, 21, 22)
+    plain = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n" + two
+    crlf = b"diff --git a/crlf b/crlf\n--- a/crlf\n+++ b/crlf\n" + two.replace(b"e 4\n", b"e 4\r\n")
+    gone = (
+        b"diff --git a/bare b/bare\ndeleted file mode 100644\n--- a/bare\n+++ /dev/null\n@@ -1,39 +0,0 @@\n"
+    )
+    gone += (
+        b"".join(b"-" + line for line in FILE.splitlines(keepends=True)) + b"\\ No newline at end of file\n"
+    )
+    moved = (
+        b"diff --git a/deep/f b/deep\nrename from deep/f\nrename to deep\n--- a/deep/f\n+++ b/deep\n" + two
+    )
+    added = b"diff --git a/new b/new\nnew file mode 100755\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n"
+    modes = b"diff --git a/f b/f\nold mode 100644\nnew mode 100755\n"
+    return [
+        head + b for b in (plain, crlf, gone, moved, added, modes, plain + added + gone, *_patches()[2:3])
+    ]
+
+
+def _switch() -> list[bytes]:
+    """A checkout's journal."""
+    change = ["pkg/x.py", [0o100644, "1" * 40], None]
+    switch = {
+        "token": "patchq 1", "old_commit": "1" * 40, "new_commit": "2" * 40, "old_ref": "refs/heads/main",
+        "new_ref": "refs/heads/patchq/v1", "branch_was": None, "drop_ref": None, "drop_to": None, "files": True,
+        "changes": [change],
+    }  # fmt: skip
+    return [
+        json.dumps({"switch": switch, "note": n}).encode() for n in (None, {"root": "/x", "what": "apply"})
+    ]
+
+
+def _pending(file: Path, _: Path) -> object:
+    record = object.__new__(Record)
+    record._journal = file
+    return record.pending()
+
+
+def _state(file: Path, _: Path) -> object:
+    journal = object.__new__(Journal)
+    journal._file = file
+    return journal.read()
+
+
+def _results() -> list[bytes]:
+    """What a bundle brings back; and the events of its tests."""
+    cubin = {
+        "name": "k", "origin": "humming", "target": "sm_90", "ptx_target": "sm_86", "sha256": "3" * 64,
+        "shared_bytes": 9, "registers": 8, "stack_bytes": 0, "newer": [],
+    }  # fmt: skip
+    card = {"name": "H200", "driver": "580", "capability": [9, 0]}
+    run = {
+        "name": "0001-x:gpu:after", "patch": "0001-x", "patch_sha256": "4" * 64, "gate": "emulated", "target": "sm_86",
+        "tree": "1" * 40, "tree_before": "1" * 40, "tree_after": "1" * 40, "role": "after", "tests": ["t.py"], "limit": 9,
+        "card": card, "memory": {"before": 0, "after": 1}, "cubins": [cubin], "events": "", "log": "",
+        "facts": {"code": 0, "signal": None, "killed": "", "peak_bytes": 1, "seconds": 0.5}, "log_sha256": "5" * 64,
+    }  # fmt: skip
+    document = {
+        "format": FORMAT, "bundle": "ab", "base": "v1", "mode": "stack", "refused": {"0002-y:gpu:after": "no card"},
+        "toolchain": {"python": "3.12", "distributions": ["torch==2"]}, "machine": {"cards": [card]}, "runs": [run],
+    }  # fmt: skip
+    return [json.dumps(document, indent=1).encode()]
+
+
+def _result(file: Path, _: Path) -> None:
+    """All that is made of a result before its patch is looked up."""
+    try:
+        document = parse_json(file.read_bytes())
+    except ValueError:
+        return
+    check_result(document, "result.json")
+    for run in document["runs"]:
+        contradictions(run["gate"], run["target"], run["card"], run["cubins"])
+        summary(run["cubins"])
+        read_outcome(Path(os.devnull), run["facts"], b"", run["log_sha256"], run["limit"])
+
+
+def _plans() -> list[bytes]:
+    run = {"name": "n", "patch": "p", "gate": "gpu", "target": "sm_86", "role": "after", "tests": ["t"]}
+    plan = {"id": "ab", "key": "1" * 64, "base": "v1", "mode": "stack", "extensions": {}, "runs": [run]}
+    return [json.dumps(plan, indent=1).encode()]
+
+
+def _plan(file: Path, _: Path) -> None:
+    try:
+        plan = parse_json(file.read_bytes())
+    except ValueError:
+        return
+    check_plan(plan, "bundle.json")
+
+
+def _events() -> list[bytes]:
+    report = {
+        "event": "report",
+        "id": "t.py::t",
+        "when": "call",
+        "outcome": "failed",
+        "why": "E  no",
+        "xfail": False,
+    }
+    lines = [
+        {"event": "collected", "ids": ["t.py::t"]}, {"event": "start", "id": "t.py::t"},
+        {**report, "properties": [["ms", 3]]}, {"event": "collect_error", "id": "u.py", "why": "E  no"},
+        {"event": "collect_skip", "id": "v.py", "why": "no card"}, {"event": "finish", "status": 1},
+    ]  # fmt: skip
+    return ["".join(json.dumps(line) + "\n" for line in lines).encode()]
+
+
+def _outcome(file: Path, _: Path) -> object:
+    facts = {"code": 1, "signal": None, "killed": "", "peak_bytes": 1, "seconds": 0.5}
+    return read_outcome(file, facts, b"", "0" * 64, 9)
+
+
 TARGETS = (
     Target("patch", _patches, "x.patch", lambda f, _: parse_mail(f.read_bytes(), "x.patch")),
     Target(
@@ -143,10 +302,21 @@ TARGETS = (
     Target("sdist", _tars, "vllm-1.0.tar.gz", lambda f, _: list(read_sdist(f, f.name, is_generated)), packed=True),
     Target(
         "log",
-        lambda: [dump_entry(Entry("patchq 1", "move", "2026", (FileChange("series/x", b"old", b"new"),)))],
+        lambda: [dump_entry(LogEntry("patchq 1", "move", "2026", (FileChange("series/x", b"old", b"new"),)))],
         "000001.json",
         lambda f, _: load_entry(f),
     ),
+    Target("pick", _fitting, "x.patch", lambda f, _: _on_a_tree(f.read_bytes())),
+    Target("journal", _switch, "journal.json", _pending),
+    Target(
+        "rebase",
+        lambda: [b'{"onto": "v2", "decisions": {"0001-x": {"kind": "skipped", "onto": "x", "source_sha256": "y", "tree": ""}}, "stopped": [], "writing": false}'],
+        "state.json",
+        _state,
+    ),
+    Target("result", _results, "result.json", _result),
+    Target("plan", _plans, "bundle.json", _plan),
+    Target("events", _events, "events.jsonl", _outcome),
 )  # fmt: skip
 
 
