@@ -14,6 +14,7 @@ from patchq.engine.log import CheckoutChange, Entry, Log, now
 from patchq.errors import InputError
 from patchq.git.checkout import open_checkout, read_head
 from patchq.git.switch import STAGE, Switch, SwitchFailedError, carry_out
+from patchq.interrupt import uninterrupted
 from patchq.jsontext import parse_json
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ def switch_checkout(checkout: Checkout, switch: Switch, note: Note | None = None
     Raises:
         RefusedError, EnvironmentLacksError: as `patchq.git.switch.carry_out`; the checkout is as it was.
     """
-    Record(checkout).begin(switch, note)
-    _finish(checkout, switch, note, resumed=False)
+    with uninterrupted():
+        Record(checkout).begin(switch, note)
+        _finish(checkout, switch, note, resumed=False)
 
 
 def _finish(checkout: Checkout, switch: Switch, note: Note | None, *, resumed: bool) -> None:
@@ -144,7 +146,8 @@ def recover(checkout: Checkout) -> bool:
     switch, note = pending
     head = read_head(checkout)
     if head.commit in {switch.old_commit, switch.new_commit}:
-        _finish(checkout, switch, note, resumed=True)
+        with uninterrupted():
+            _finish(checkout, switch, note, resumed=True)
         return True
     shutil.rmtree(checkout.git_dir / STAGE, ignore_errors=True)
     lock = checkout.git_dir / "index.lock"

@@ -17,6 +17,7 @@ from patchq.engine.journal import switch_checkout, working_on
 from patchq.engine.log import CheckoutChange, Entry, FileChange, Log, dump_entry, load_entry, now
 from patchq.errors import EnvironmentLacksError, InputError, PatchqError, RefusedError
 from patchq.git.checkout import read_head
+from patchq.interrupt import uninterrupted
 from patchq.series.series import SERIES_NAME
 from patchq.text import listed
 
@@ -70,15 +71,16 @@ class Project:
         checkout = CheckoutChange(str(moved[0].top), moved[1]) if moved else None
         entry = Entry(os.urandom(16).hex(), what, now(), tuple(changes), checkout, undoes)
         self.log.directory.mkdir(parents=True, exist_ok=True)
-        try:
-            write_atomically(self._pending, dump_entry(entry))
-            self._write(entry.files)
-            if moved is not None:
-                switch_checkout(*moved)
-        except (OSError, PatchqError) as error:
-            self._take_back(entry, error)
-            raise
-        return self._close(entry)
+        with uninterrupted():
+            try:
+                write_atomically(self._pending, dump_entry(entry))
+                self._write(entry.files)
+                if moved is not None:
+                    switch_checkout(*moved)
+            except (OSError, PatchqError) as error:
+                self._take_back(entry, error)
+                raise
+            return self._close(entry)
 
     def read(self, path: str) -> bytes | None:
         """A file of the project now; None where there is none."""

@@ -218,7 +218,11 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             f"{KILLED}test_fetch_killed_at_every_write",
             f"{FETCH}test_an_import_that_was_killed_leaves_nothing_in_the_store",
         ),
-        "Ctrl-C": (f"{KILLED}test_ctrl_c",),
+        "Ctrl-C": (
+            f"{KILLED}test_ctrl_c",
+            f"{KILLED}test_ctrl_c_in_the_middle_of_a_switch",
+            f"{KILLED}test_ctrl_c_in_the_middle_of_an_edit",
+        ),
         "two patchq at once": (f"{KILLED}test_two_at_once", "scenarios/test_editing.py::test_two_at_once"),
         "a dead lock holder": (
             f"{HARD}test_a_dead_lock_holder_holds_nothing",

@@ -242,3 +242,35 @@ def test_ctrl_c(stacked: World) -> None:
     assert done.returncode == 130
     assert b"Traceback" not in done.stderr
     assert contents(clone) == UPSTREAM
+
+
+@pytest.mark.parametrize("step", ["git.switch._move_files", "git.switch._move_refs", "engine.log.Log.add"])
+def test_ctrl_c_in_the_middle_of_a_switch(stacked: World, step: str) -> None:
+    """It waits until the switch is done, also for the git that patchq has started; no recovery is needed."""
+    clone = stacked.clone()
+    module, _, name = step.partition(".")[2].partition(".")
+    interrupt = (
+        "import os, signal\n"
+        f"import patchq.{step.partition('.')[0]}.{module} as m\n"
+        f"real = m.{name}\n"
+        "def stop(*a):\n    os.killpg(0, signal.SIGINT)\n    return real(*a)\n"
+        f"m.{name} = stop\n"
+        "os.setpgid(0, 0)"
+    )
+    done = stacked.child("apply", str(clone), before=interrupt)
+    assert (done.returncode, b"Traceback" in done.stderr) == (130, False), done.stderr
+    assert whole(clone) == "patched"
+    assert stacked.ok("log")["entries"][0]["command"] == f"apply {clone}"
+
+
+def test_ctrl_c_in_the_middle_of_an_edit(stacked: World) -> None:
+    interrupt = (
+        "import os, signal, patchq.engine.project as m\n"
+        "real = m.write_atomically\n"
+        "def stop(*a):\n    os.kill(os.getpid(), signal.SIGINT)\n    return real(*a)\n"
+        "m.write_atomically = stop"
+    )
+    done = stacked.child("move", "3", "--before", "1", before=interrupt)
+    assert (done.returncode, b"Traceback" in done.stderr) == (130, False), done.stderr
+    assert not list((stacked.cache / "projects").glob("*/pending.json"))
+    assert [p["id"] for p in stacked.ok("log")["patches"]] == ["0001-third", "0002-first", "0003-second"]
