@@ -49,7 +49,9 @@ def contradictions(
 
 def _beyond(target: str, cubin: dict[str, Any]) -> list[str]:
     """In what a kernel goes beyond the card that it stands for."""
-    name, limit = f"Humming's {cubin['name']} ({cubin['sha256'][:8]})", SHARED_BYTES[plain(target)]
+    name, limit = f"Humming's {cubin['name']} ({cubin['sha256'][:8]})", SHARED_BYTES.get(plain(target))
+    if limit is None:
+        return [f"{name}: how much shared memory {target} has is not known"]
     found = []
     if plain(cubin["ptx_target"]) != plain(target):
         found.append(f"{name}: its PTX is for {cubin['ptx_target'] or 'an unknown target'}, not {target}")

@@ -12,7 +12,7 @@ from patchq.series.patch import Gate
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]+$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Oid = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-Target = Annotated[str, Field(pattern=r"^sm_[0-9]{2,4}[a-z]?$")]
+Target = Annotated[str, Field(pattern=r"^sm_[0-9]{2,4}[af]?$")]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Role = Literal["after", "before"]
 

@@ -77,3 +77,8 @@ def test_a_patch_may_say_that_its_kernel_spills() -> None:
     assert said.ok
     assert said.detail == "spills 8 bytes, declared"
     assert not judge_kernel(blank, kernel, allowed=7).ok
+
+
+def test_an_emulated_target_whose_limits_are_not_known_is_no_pass() -> None:
+    (said,) = contradictions("emulated", "sm_96", H200, [KERNEL])
+    assert "how much shared memory sm_96 has is not known" in said
