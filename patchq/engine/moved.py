@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from patchq.git.blocks import Text
-from patchq.git.objects import DIRECTORY, SUBMODULE
+from patchq.git.objects import DIRECTORY, EMPTY_BLOB, SUBMODULE
 from patchq.git.trees import diff_trees
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ class Movements:
         """What a file became, the likeliest first; nothing where no new file is like it.
 
         A file of the same content is the answer alone, then one that is alike enough; else the new files that hold a
-        good part of it, those of a package with the module's name first.
+        good part of it, those of a package with the module's name first. An empty file became nothing: any other is like it.
         """
+        if old.oid == EMPTY_BLOB:
+            return ()
         key = (path, old.oid)
         if key not in self._found:
             self._found[key] = self._search(path, old)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from patchq.engine.moved import TAKEN, Movements
 from patchq.git.blocks import Text
-from patchq.git.objects import EXECUTABLE, REGULAR
+from patchq.git.objects import EMPTY_BLOB, EXECUTABLE, REGULAR
 
 if TYPE_CHECKING:
     from patchq.engine.home import FileAtHome
@@ -32,7 +32,9 @@ class Targets:
         self._hollows: dict[tuple[str, str], bool] = {}
 
     def copies(self, entry: Entry) -> list[str]:
-        """The files of this very content that came between the two bases, sorted."""
+        """The files of this very content that came between the two bases, sorted; none of an empty one."""
+        if entry.oid == EMPTY_BLOB:
+            return []
         if self._copies is None:
             self._copies = {}
             for path, added in sorted(self._movements.added().items()):

@@ -122,6 +122,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "empty file created and deleted": (
             *_content("empty file added", "empty file deleted"),
             f"{CONTENTS} empty file added",
+            f"{MOVING}test_empty_files_are_not_taken_for_one_another",
         ),
         "empty patch, and one become empty": (
             "engine/test_record.py::test_an_empty_commit",

@@ -117,6 +117,24 @@ def test_both_sides_add_one_path(changed: World, same: bool) -> None:
     assert cell(changed, PATCH, "v2")["verdict"] == "clean"
 
 
+def test_empty_files_are_not_taken_for_one_another(changed: World) -> None:
+    """Upstream adds one empty file and takes another away: neither is the patch's, nor what became of it."""
+    author = changed.top / "author"
+    changed.describe("0002-new")
+    changed.commit(author, "[Test] new", {"pkg/marker": b"", "pkg/__init__.py": None})
+    changed.ok("refresh", str(author))
+    release(changed, "v2", {"pkg/other": b""})
+    release(changed, "v3", {"pkg/other": b"", "pkg/__init__.py": None})
+    assert cell(changed, "0002-new", "v2")["verdict"] == "clean"
+    rest = cell(changed, "0002-new", "v3")
+    assert (rest["text"]["moved"], rest["text"]["share"]) == ([], 0.5)
+    release(changed, "v4", {"pkg/marker": b"", "pkg/__init__.py": None})
+    assert cell(changed, "0002-new", "v4")["verdict"] == "landed"
+    changed.ok("rebase", "--onto", "v3")
+    body = (changed.project / "series/0002-new/v3.patch").read_bytes()
+    assert (b"b/pkg/marker" in body, b"__init__" in body, b"other" in body) == (True, False, False)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
