@@ -40,3 +40,13 @@ def test_a_mode_in_an_index_line_that_is_none(mode: str) -> None:
     diff = f"diff --git a/f b/f\nindex 1234567..89abcde {mode}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"
     with pytest.raises(InputError, match=f"^x.diff:2: {mode} is not a file mode"):
         parse_diff(diff.encode(), "x.diff")
+
+
+@pytest.mark.parametrize("hunk", ["@@ -1 +{} @@", "@@ -{} +1 @@", "@@ -1,{} +1 @@", "@@ -1 +1,{} @@"])
+def test_a_number_longer_than_any_line_count(hunk: str) -> None:
+    diff = f"diff --git a/f b/f\n--- a/f\n+++ b/f\n{hunk.format('9' * 5000)}\n-x\n+y\n"
+    with pytest.raises(InputError, match="is not a hunk header"):
+        parse_diff(diff.encode(), "x.diff")
+    binary = f"diff --git a/b b/b\nnew file mode 100644\nindex {'0' * 40}..{'1' * 40}\nGIT binary patch\nliteral {'9' * 5000}\n"
+    with pytest.raises(InputError):
+        parse_diff(binary.encode(), "x.diff")

@@ -31,7 +31,7 @@ def read_binary(reader: Reader) -> Binary:
     """
     forward: Binary | None = None
     while (line := reader.peek()) is not None:
-        match = re.match(rb"(literal|delta) (\d+)$", line.rstrip(b"\n"))
+        match = re.match(rb"(literal|delta) (\d{1,18})$", line.rstrip(b"\n"))
         if match is None:
             break
         size = int(match[2])

@@ -15,7 +15,7 @@ from patchq.git.objects import EMPTY_BLOB, REGULAR
 from patchq.git.paths import check_path, header_names, unquote
 
 _SIGNATURE = frozenset({b"-- \n", b"--\n", b"-- \r\n"})
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: ?(.*))?$")
+_HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@(?: ?(.*))?$")
 _INDEX = re.compile(rb"index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})(?: (\d{6}))?$")
 _PAIRS = (("old mode", "new mode"), ("rename from", "rename to"), ("copy from", "copy to"))
 _MARKS = ("new file mode", "deleted file mode", *(mark for pair in _PAIRS for mark in pair))

@@ -54,8 +54,8 @@ def test_the_table_counts_what_passed_and_names_what_is_wanting(collected: list[
     assert wanting == []
     assert len(text.splitlines()) == 2 + sum(map(len, KINDS.values()))
     outcomes = dict.fromkeys(collected, "passed")
-    outcomes.update({n: "skipped" for n in collected if n.endswith("::test_ctrl_c")})
+    outcomes.update({n: "skipped" for n in collected if n.endswith("::test_linked_worktree")})
     outcomes.update({n: "failed" for n in collected if n.endswith("::test_detached_head")})
     text, wanting = table(outcomes)
-    assert wanting == ["Checkout: detached HEAD", "Interruption: Ctrl-C"]
-    assert "| Interruption | Ctrl-C | 1 | 0 (1 skipped) |" in text
+    assert wanting == ["Checkout: detached HEAD", "Checkout: linked worktree"]
+    assert "| Checkout | linked worktree | 1 | 0 (1 skipped) |" in text
