@@ -18,6 +18,7 @@ from patchq.git.checkout import branch_commit, elsewhere, read_head, refuse_unde
 from patchq.git.obstacles import refuse_in_the_way
 from patchq.git.switch import Switch
 from patchq.git.trees import Change
+from patchq.interrupt import uninterrupted
 from patchq.series.series import SERIES_NAME
 from patchq.text import listed
 
@@ -77,6 +78,7 @@ def undo(project: Project, number: int | None) -> Undone:
     files = {c.path: c.old for c in target.files}
     what = f"undo {target.number} ({target.what})"
     with contextlib.ExitStack() as held:
+        held.enter_context(uninterrupted())
         moved = None
         if target.checkout is not None and target.checkout.switch is not None:
             moved = held.enter_context(_turned_back(target.checkout, target.checkout.switch, target.number))
