@@ -155,7 +155,7 @@ def _append(
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
     before = files.get(where, path.read_bytes() if path.exists() else b"")
-    files[where] = before + (json.dumps(whole, ensure_ascii=False) + "\n").encode()
+    files[where] = before + (json.dumps(whole, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def failures(outcome: Outcome) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -121,8 +122,9 @@ def check_result(document: Any, where: str) -> None:
 def _check(shape: type[_Shape], found: Any, where: str, remedy: str) -> None:
     try:
         shape.model_validate(found)
-    except (ValidationError, RecursionError) as error:
-        said = "nested too deeply"
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValidationError, RecursionError, UnicodeEncodeError) as error:
+        said = "nested too deeply" if isinstance(error, RecursionError) else "the whole: half a character"
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             said = f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
