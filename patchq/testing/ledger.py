@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from patchq.testing.runner import Group
+    from patchq.testing.schedule import Want
 
 FORMAT = 1
 """Raised when outcomes are read or judged in another way."""
+READ = 1000
+"""Entries that are read, the newest, for how long tests took."""
+Past = dict[tuple[tuple[str, ...], str, str], dict[str, float]]
+"""Seconds by tests, gate and target, and by tree."""
 
 
 class Ledger:
@@ -38,6 +44,7 @@ class Ledger:
         how = hashlib.sha256(b"".join(scripts)).hexdigest()
         self._common = [FORMAT, how, toolchain, isolation]
         self._fresh = fresh
+        self._past: Past | None = None
 
     def _path(self, tree: str, group: Group, gate: str, target: str) -> Path:
         parts = [*self._common, tree, list(group.tests), group.limit, gate, target]
@@ -61,6 +68,13 @@ class Ledger:
         data = json.dumps({**document, "outcome": outcome.as_dict()}).encode()
         write_atomically(self._path(tree, group, gate, target), data)
 
+    def took(self, want: Want) -> float | None:
+        """Seconds that these tests took when they were run before: on that tree, else the most on any; None where never."""
+        if self._past is None:
+            self._past = _read_past(self._directory)
+        times = self._past.get((want.group.tests, want.gate, want.target), {})
+        return times.get(want.tree, max(times.values(), default=None))
+
     def seams(
         self, version: int, without: str, after: str, check: Callable[[], list[dict[str, Any]]]
     ) -> tuple[dict[str, Any], ...]:
@@ -75,3 +89,15 @@ class Ledger:
         found = check()
         write_atomically(path, json.dumps({"without": without, "after": after, "seams": found}).encode())
         return tuple(found)
+
+
+def _read_past(directory: Path) -> Past:
+    """How long tests took, by the entries of a ledger; one that is damaged says nothing."""
+    past: Past = {}
+    entries = sorted(directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    for path in entries[-READ:]:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            document = json.loads(path.read_bytes())
+            key = (tuple(document["tests"]), document["gate"], document["target"])
+            past.setdefault(key, {})[document["tree"]] = float(document["outcome"]["seconds"])
+    return past

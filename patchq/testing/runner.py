@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
 import tempfile
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +21,18 @@ from patchq.testing.interpreters import Interpreters, search_path
 from patchq.testing.outcome import Outcome, last_line, read_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from patchq.testing.environment import Environment
     from patchq.testing.isolate import Isolation
     from patchq.testing.trees import Trees
 
+LOOK = 0.2
+"""Seconds between two looks at which group a session is at."""
 SLACK = 120
 """Seconds beyond the groups' limits that a whole session may take, for importing and leaving."""
+RESULTS = "results.jsonl"
+"""The driver's words in a session's reports: a line when all is imported, then one when a group is over."""
 REFUSED = re.compile(r"Read-only file system: ['\"]([^'\"]*)")
 PYTEST_OPTIONS = (
     "-p",
@@ -112,7 +118,11 @@ class Workshop:
 
 
 def run_session(
-    shop: Workshop, interpreters: Interpreters, tree: str, groups: Sequence[Group]
+    shop: Workshop,
+    interpreters: Interpreters,
+    tree: str,
+    groups: Sequence[Group],
+    begin: Callable[[str], None],
 ) -> dict[str, Outcome]:
     """Run groups on a tree, one after the other, in one sandbox and in processes of their own.
 
@@ -121,6 +131,7 @@ def run_session(
         interpreters: how to come by a process.
         tree: the tree's id.
         groups: what to run; without accelerators any number, with them one.
+        begin: called with the name of each group when its tests begin, from another thread.
 
     Returns:
         The outcome of each group, by name; also of those that a dead driver never reached.
@@ -136,13 +147,37 @@ def run_session(
         used = fitting_card(groups[0].gate, groups[0].target, read_cards()) if groups[0].card else None
         if used is not None:
             given["CUDA_VISIBLE_DEVICES"] = used.uuid
-        said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
+        with _following(sandbox, groups, begin):
+            said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
         outcomes = {g.name: _read(sandbox, g, said) for g in groups}
         if used is not None:
             outcomes = {n: replace(o, on=_left_on(used, groups[0], sandbox)) for n, o in outcomes.items()}
     finally:
         shutil.rmtree(sandbox, ignore_errors=True)
     return _blame_writers(shop.trees, path, outcomes)
+
+
+@contextlib.contextmanager
+def _following(sandbox: Path, groups: Sequence[Group], begin: Callable[[str], None]) -> Iterator[None]:
+    """Tell which group a session is at, by how many the driver has had its last word on."""
+    over = threading.Event()
+
+    def follow() -> None:
+        begun = 0
+        while begun < len(groups) and not over.wait(LOOK):
+            with contextlib.suppress(OSError):
+                told = (sandbox / "reports" / RESULTS).read_bytes().count(b"\n")
+                for group in groups[begun:told]:
+                    begin(group.name)
+                begun = max(begun, told)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _left_on(card: Card, group: Group, sandbox: Path) -> dict[str, Any]:
@@ -164,7 +199,7 @@ def _job(shop: Workshop, path: Path, sandbox: Path, seen: Path, groups: Sequence
         "loopback": shop.isolation.network,
         "preload": shop.environment.preload,
         "memory": shop.limits.memory,
-        "results": str(reports / "results.jsonl"),
+        "results": str(reports / RESULTS),
         "groups": [
             {
                 "name": g.name,
@@ -191,7 +226,7 @@ def _read(sandbox: Path, group: Group, said: str) -> Outcome:
     job = json.loads((reports / "job.json").read_bytes())
     place = next(g for g in job["groups"] if g["name"] == group.name)
     facts: dict[str, Any] | None = None
-    results = reports / "results.jsonl"
+    results = reports / RESULTS
     if results.exists():
         lines = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
         facts = next((f for f in lines if f.get("name") == group.name), None)

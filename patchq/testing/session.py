@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from patchq.errors import InputError
+from patchq.testing.follow import Follow, final_line
 from patchq.testing.gates import find_cards, lacking
 from patchq.testing.isolate import find_isolation
 from patchq.testing.ledger import Ledger
 from patchq.testing.plan import Mode, Task, plan_tasks
 from patchq.testing.prove import Verdict, judge, wants_of
 from patchq.testing.runner import Workshop
-from patchq.testing.schedule import Known, limits_for, run_wanted
+from patchq.testing.schedule import Known, find_known, limits_for, run_sessions
 from patchq.testing.seam.check import VERSION, check_seams
 from patchq.testing.stock import StockTests, judge_stock, plan_stock
 from patchq.testing.trees import Trees
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from patchq.series.patch import Gate
     from patchq.series.series import Series
     from patchq.testing.environment import Environment
+    from patchq.testing.schedule import Want
 
 
 @dataclass(frozen=True)
@@ -164,16 +167,29 @@ def _run(
     ledger = Ledger(environment.key, isolation.name, fresh=asked.fresh)
     trees = Trees(objects, environment.overlay, linked=isolation.tree)
     shop = Workshop(trees, environment, isolation, limits_for(asked.jobs))
-    why_not = {id(t): lack(t, environment.cuda) for t in tasks}
-    wanted = [w for t in tasks if not why_not[id(t)] for w in wants_of(t, prove=asked.prove)]
-    known = run_wanted(wanted, base_tree, shop, ledger, asked.jobs, progress)
-    verdicts = []
+    wanted: list[list[Want]] = []
+    verdicts: list[Verdict | None] = []
     for task in tasks:
-        if why_not[id(task)]:
-            verdicts.append(_not_run(task, asked.mode, why_not[id(task)]))
-        else:
-            verdicts.append(decide(task, known, ledger))
-    return Answer(tuple(verdicts), environment)
+        why = lack(task, environment.cuda)
+        verdicts.append(_not_run(task, asked.mode, why) if why else None)
+        wanted.append([] if why else wants_of(task, prove=asked.prove))
+    known, sessions = find_known(chain.from_iterable(wanted), ledger)
+    follow = Follow(list(zip(tasks, wanted, strict=True)), sessions, asked.jobs, ledger.took)
+
+    def settle() -> None:
+        for number, task in enumerate(tasks):
+            if verdicts[number] is None and known.has(wanted[number]):
+                verdicts[number] = verdict = decide(task, known, ledger)
+                follow.show(number, final_line(verdict))
+
+    settle()
+    if sessions:
+        what = f"running tests on {len(sessions)} trees, {asked.jobs} at a time"
+        lines = [final_line(v) if v else follow.line(n) for n, v in enumerate(verdicts)]
+        with progress.lines(what, lines, follow.left) as show:
+            follow.show = show
+            run_sessions(sessions, known, base_tree, shop, ledger, asked.jobs, follow, settle)
+    return Answer(tuple(v for v in verdicts if v is not None), environment)
 
 
 def _seams(objects: Objects, task: Task) -> list[dict[str, Any]]:

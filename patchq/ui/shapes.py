@@ -1,0 +1,75 @@
+"""A shape and a colour for each verdict and each state of a proof; none is told by its colour alone."""
+
+from __future__ import annotations
+
+SHAPES = {
+    "clean": "●",
+    "offset": "◐",
+    "merged": "◆",
+    "reverted": "↺",
+    "landed": "✔",
+    "reworked": "⇄",
+    "partial": "◒",
+    "conflict": "✖",
+    "missing": "∅",
+    "proved": "●",
+    "passed": "◐",
+    "stale": "◌",
+    "not run": "○",
+    "no body": "·",
+}
+LETTERS = {
+    "clean": ".",
+    "offset": "o",
+    "merged": "m",
+    "reverted": "V",
+    "landed": "L",
+    "reworked": "W",
+    "partial": "P",
+    "conflict": "X",
+    "missing": "?",
+}
+"""The same for verdicts where shapes cannot be written."""
+MEANINGS = {
+    "clean": "goes on as it is",
+    "offset": "goes on at other lines",
+    "merged": "goes on by a three-way merge",
+    "reverted": "had landed, and left again",
+    "landed": "upstream has it",
+    "reworked": "upstream did it another way",
+    "partial": "upstream has some of it",
+    "conflict": "does not go on",
+    "missing": "what it changes is gone",
+}
+STYLES = {
+    "clean": "green",
+    "applied": "green",
+    "ok": "green",
+    "offset": "yellow",
+    "conflict": "red",
+    "missing": "red",
+    "merged": "yellow",
+    "landed": "cyan",
+    "reworked": "cyan",
+    "partial": "magenta",
+    "reverted": "yellow",
+    "carried": "green",
+    "left": "cyan",
+    "differs": "red",
+    "extra": "red",
+    "uncommitted": "yellow",
+    "pinned": "cyan",
+    "current": "cyan",
+    "proved": "green",
+    "passed": "green",
+    "not proved": "red",
+    "red": "red",
+    "not run": "dim",
+    "stale": "yellow",
+    "absent": "green",
+    "cannot run": "red",
+    "running": "bold",
+    "making the tree": "bold",
+    "interrupted": "yellow",
+}
+"""Colours of words in a terminal."""
