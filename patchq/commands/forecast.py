@@ -10,8 +10,11 @@ from patchq.commands.context import load
 from patchq.commands.options import Json, PatchIds, SomeBases
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from patchq.engine.verdict import Cell
     from patchq.series.patch import PatchMeta
+    from patchq.ui.output import Reason
 
 Matrix = dict[str, dict[str, "Cell"]]
 
@@ -86,15 +89,13 @@ def _matrix(opened: Any, patches: list[PatchMeta], bases: list[str]) -> Matrix:
 
 
 def _print(matrix: Matrix, bases: list[str], watching: dict[str, Any] | None) -> None:
-    from patchq.ui.output import print_line, print_table
+    from patchq.ui.output import print_line, print_matrix, print_reasons
 
-    print_table(["patch", *bases], [[p, *(c.verdict for c in cells.values())] for p, cells in matrix.items()])
-    for patch, cells in matrix.items():
-        for base, cell in cells.items():
-            if cell.verdict != "clean" or cell.disagreement:
-                print_line(f"{patch} on {base}: {cell.verdict}: {cell.detail}")
-            if cell.disagreement:
-                print_line(f"{patch} on {base}: disagreement: {cell.disagreement}")
+    print_matrix("patch", bases, [(p, [c.verdict for c in cells.values()]) for p, cells in matrix.items()])
+    print_reasons(
+        [(p, list(_reasons(cells))) for p, cells in matrix.items()],
+        "all of it: patchq forecast ID, or --json",
+    )
     if watching is not None:
         for row in watching["worse"]:
             print_line(
@@ -102,3 +103,12 @@ def _print(matrix: Matrix, bases: list[str], watching: dict[str, Any] | None) ->
             )
         if not watching["worse"]:
             print_line(f"no verdict on {watching['ref']} is worse than on {watching['against']}")
+
+
+def _reasons(cells: dict[str, Cell]) -> Iterator[Reason]:
+    """For each base where there is something to say: the base, the verdict, and why."""
+    for base, cell in cells.items():
+        if cell.verdict != "clean" or cell.disagreement:
+            yield base, cell.verdict, cell.detail
+        if cell.disagreement:
+            yield base, "disagreement", cell.disagreement

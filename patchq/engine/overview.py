@@ -31,7 +31,8 @@ class Overview:
     Attributes:
         bases: name, role, date, tree, source and whether it is in the store, of each base.
         chosen: the names of the bases that the matrix has.
-        patches: each with what patch.yaml says, its size, its cells by base, its lanes, and its evidence by gate.
+        patches: each with what patch.yaml says, its size, its cells by base, its lanes, and its evidence by
+            lane and gate.
         edges: which patch needs which, and why.
         commutes: how many of how many pairs commute.
         next: on the current release, what still needs a person (id, verdict, detail, files), and what moves by itself,
@@ -148,18 +149,20 @@ def _patch(
             if (move := moves.to(base)) is not None and not move.carried
         },
         "cells": cells,
-        "gates": [_gate(group.gate, meta, records) for group in _one_a_gate(meta)],
+        "gates": [
+            _gate(base, gate, meta.on(base), records)
+            for base in [
+                name for name, steps in series.lock.lanes.items() if any(s.id == meta.id for s in steps)
+            ]
+            for gate in dict.fromkeys(group.gate for group in meta.on(base).tests)
+        ],
         "evidence": records,
     }
 
 
-def _one_a_gate(meta: PatchMeta) -> list[Any]:
-    return list({group.gate: group for group in meta.tests}.values())
-
-
-def _gate(gate: str, meta: PatchMeta, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The best that is recorded at one gate: current before stale, proved before passed, newest last."""
-    found = [r for r in records if r["gate"] == gate and r.get("mode") != STOCK]
+def _gate(base: str, gate: str, meta: PatchMeta, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The best that is recorded at one gate on one base: current before stale, proved before passed, newest last."""
+    found = [r for r in records if (r["base"], r["gate"]) == (base, gate) and r.get("mode") != STOCK]
     best = max(
         enumerate(found),
         key=lambda item: (item[1]["current"], bool(item[1].get("proved")), item[0]),
@@ -168,8 +171,9 @@ def _gate(gate: str, meta: PatchMeta, records: Sequence[dict[str, Any]]) -> dict
     state = "not run"
     if best is not None:
         state = ("proved" if best.get("proved") else "passed") if best["current"] else "stale"
-    kept = ("base", "device", "target", "date", "before", "after", "before_output", "command", "mode")
+    kept = ("device", "target", "date", "before", "after", "before_output", "command", "mode")
     return {
+        "base": base,
         "gate": gate,
         "state": state,
         "tests": [t for g in meta.tests if g.gate == gate for t in g.run],

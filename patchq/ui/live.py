@@ -9,12 +9,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from patchq.ui.console import make_console
+from patchq.ui.console import clean, make_console
 from patchq.ui.shapes import STYLES
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 ROOM = 3
 """Lines of the terminal that are left to the heading, to what is not shown, and to the cursor."""
+LONGEST = "making the tree"
+"""The longest state of a line that is not over: so wide is the column of states, that nothing jumps."""
 
 
 class Board:
@@ -57,7 +60,8 @@ class Board:
                 yield
             except BaseException:
                 self._lines = [
-                    replace(one, state="interrupted", running=()) if one.running else one for one in self._lines
+                    replace(one, state="interrupted", running=()) if one.running else one
+                    for one in self._lines
                 ]
                 raise
             live.transient = transient
@@ -67,20 +71,24 @@ class Board:
         lines, now = list(self._lines), time.monotonic()
         shown = _fitting(lines, console.height - ROOM)
         table = Table.grid(padding=(0, 2, 0, 0))
-        for _ in range(3):
-            table.add_column(no_wrap=True)
+        columns = zip(*((one.name, one.kind, max(one.state, LONGEST, key=len)) for one in lines), strict=True)
+        for column in columns:
+            table.add_column(no_wrap=True, min_width=max(map(cell_len, column)))
         table.add_column(no_wrap=True, overflow="ellipsis")
         for number in shown:
             line = lines[number]
             parts = [f"{part} {now - since:.0f} s" for part, since in line.running]
             detail = "; ".join(filter(None, [", ".join(parts), line.detail]))
             table.add_row(
-                Text(line.name), Text(line.kind), Text(line.state, STYLES.get(line.state, "")), Text(detail)
+                Text(line.name),
+                Text(line.kind),
+                Text(line.state, STYLES.get(line.state, "")),
+                Text(clean(detail)),
             )
         over = sum(line.final for line in lines)
-        heading = [self._what, f"{over} of {len(lines)} done", _clock(now - self._began)]
         ahead = self._left() if over < len(lines) else ""
-        text = Text(", ".join(filter(None, [*heading, ahead])), style="bold", overflow="ellipsis", no_wrap=True)
+        heading = [f"{over} of {len(lines)} done", _clock(now - self._began), ahead, self._what]
+        text = Text(", ".join(filter(None, heading)), style="bold", overflow="ellipsis", no_wrap=True)
         hidden = Counter(lines[n].state for n in set(range(len(lines))) - set(shown))
         rest = ", ".join(f"{count} {state}" for state, count in hidden.items())
         return Group(text, table, *([Text(f"and {rest}", style="dim", no_wrap=True)] if rest else []))

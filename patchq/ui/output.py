@@ -12,28 +12,10 @@ from patchq.text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-STYLES = {
-    "clean": "green",
-    "applied": "green",
-    "ok": "green",
-    "offset": "yellow",
-    "conflict": "red",
-    "missing": "red",
-    "merged": "yellow",
-    "landed": "cyan",
-    "reworked": "cyan",
-    "partial": "magenta",
-    "reverted": "yellow",
-    "carried": "green",
-    "left": "cyan",
-    "differs": "red",
-    "extra": "red",
-    "uncommitted": "yellow",
-    "pinned": "cyan",
-    "current": "cyan",
-}
-"""Colours of words that are verdicts; each word says the same without its colour."""
+Reason = tuple[str, str, str]
+"""Of what (a base, a gate), which verdict, and why; the parts of that are divided by `; `."""
+Part = tuple[str, "Sequence[str | Reason]"]
+"""A heading, and the paragraphs and reasons under it."""
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -76,45 +58,52 @@ def _printable(text: str) -> str:
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table where a person watches; tab-separated lines, without headings, where stdout is a pipe."""
-    if not sys.stdout.isatty():
-        for row in rows:
-            print_line("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    if sys.stdout.isatty():
+        from patchq.ui.table import print_rows
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold" if heading in {"title", "file"} else "ellipsis")
+        print_rows(headings, rows)
+        return
     for row in rows:
-        table.add_row(*(Text(_printable(cell), style=STYLES.get(cell, "")) for cell in row))
-    Console(no_color=True if os.environ.get("NO_COLOR") else None).print(table)
+        print_line("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
 
 
-def print_page(title: str, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """A page: a title, then headings with lines under them, wrapped to the terminal; plain where stdout is a pipe."""
-    if not sys.stdout.isatty():
-        print_line(title)
-        for heading, lines in parts:
-            print_line(f"\n{heading}:")
-            for line in lines:
-                for one in line.split("\n"):
-                    print_line(f"  {one}".rstrip())
+def print_matrix(corner: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """A table of verdicts; where a person watches through a terminal too narrow for the words, of shapes."""
+    if sys.stdout.isatty():
+        from patchq.ui.table import print_steps
+
+        print_steps(corner, columns, rows)
         return
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
+    print_table([corner, *columns], [[name, *words] for name, words in rows])
 
-    console = Console(no_color=True if os.environ.get("NO_COLOR") else None)
-    console.print(Text(_printable(title), style="bold"))
+
+def print_reasons(reasons: Sequence[tuple[str, Sequence[Reason]]], more: str) -> None:
+    """What there is to say of verdicts, by what they are about: under each name on a terminal, else a line each.
+
+    Where several bases in a row say the same, a terminal shows it once; `more` is shown where it has no room for all.
+    """
+    if sys.stdout.isatty():
+        from patchq.ui.page import folded
+        from patchq.ui.table import print_notes
+
+        print_notes([(name, list(folded(lines))) for name, lines in reasons if lines], more)
+        return
+    for name, lines in reasons:
+        for where, word, why in lines:
+            print_line(f"{name} on {where}: {word}: {why}")
+
+
+def print_page(title: str, parts: Sequence[Part]) -> None:
+    """A page: a title, then headings with what stands under them, wrapped to the terminal; plain where stdout is a pipe."""
+    if sys.stdout.isatty():
+        from patchq.ui.page import print_parts
+
+        print_parts(title, parts)
+        return
+    print_line(title)
     for heading, lines in parts:
-        console.print()
-        console.print(Text(heading, style="bold cyan"))
+        print_line(f"\n{heading}:")
         for line in lines:
-            indent = len(line) - len(line.lstrip(" "))
-            style = STYLES.get(
-                line.split(":")[1].strip() if heading == "verdicts" and ":" in line else "", ""
-            )
-            console.print(Padding(Text(_printable(line.strip()), style=style), (0, 0, 0, 2 + indent)))
+            text = ": ".join(filter(None, line)) if isinstance(line, tuple) else line
+            for one in text.split("\n"):
+                print_line(f"  {one}".rstrip())

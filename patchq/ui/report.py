@@ -7,40 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from patchq import __version__
 from patchq.ui.graph import draw
+from patchq.ui.shapes import MEANINGS, SHAPES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from patchq.engine.overview import Overview
 
-SHAPES = {
-    "clean": "●",
-    "offset": "◐",
-    "merged": "◆",
-    "reverted": "↺",
-    "landed": "✔",
-    "reworked": "⇄",
-    "partial": "◒",
-    "conflict": "✖",
-    "missing": "∅",
-    "proved": "●",
-    "passed": "◐",
-    "stale": "◌",
-    "not run": "○",
-    "no body": "·",
-}
-"""A shape for each verdict and each state of a proof, so that none is told by its colour alone."""
-MEANINGS = {
-    "clean": "goes on as it is",
-    "offset": "goes on at other lines",
-    "merged": "goes on by a three-way merge",
-    "reverted": "had landed, and left again",
-    "landed": "upstream has it",
-    "reworked": "upstream did it another way",
-    "partial": "upstream has some of it",
-    "conflict": "does not go on",
-    "missing": "what it changes is gone",
-}
 RANKS = {name: rank for rank, name in enumerate(MEANINGS)}
 LONGEST = 400
 """Letters of a reason that the page shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from patchq.engine.overview import Overview
-from patchq.ui.report import MEANINGS
+from patchq.ui.shapes import MEANINGS
 
 HOSTILE = (
     "<script>document.title='owned'</script>",

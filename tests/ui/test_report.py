@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from patchq.ui.graph import draw
-from patchq.ui.report import MEANINGS, SHAPES, markdown, plain, render_html, render_markdown
+from patchq.ui.report import markdown, plain, render_html, render_markdown
+from patchq.ui.shapes import MEANINGS, SHAPES
 from tests.ui.overviews import HOSTILE, overview
 
 
