@@ -192,7 +192,7 @@ def test_a_person_gets_a_table(stacked: World) -> None:
     plain = ESCAPE.sub("", shown)
     assert (code, "\t" in plain) == (0, False)
     assert shown != plain
-    assert "patch" in plain.splitlines()[1]
+    assert "patch" in plain.splitlines()[0]
     for patch in IDS:
         assert any(patch in line and "clean" in line for line in plain.splitlines())
 

@@ -43,8 +43,9 @@ def patch(
         "target": "sm_86",
         "sizes": {bases[0]: {"files": 1, "added": 10, "removed": 3}},
         "files": {bases[0]: [words]},
-        "lanes": {bases[0]: {"sha256": "a" * 64, "tree": "b" * 40}},
+        "lanes": {base: {"sha256": "a" * 64, "tree": "b" * 40} for base in (bases[0], bases[-1])},
         "left": {},
+        "bases": {},
         "cells": {base: cell(verdicts[(number + i) % 9], words) for i, base in enumerate(bases)},
         "gates": [
             {

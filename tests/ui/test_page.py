@@ -65,6 +65,44 @@ def test_filter_sort_and_links(browser: Browser, tmp_path: Path) -> None:
     opened.check()
 
 
+def test_filter_and_sort_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    opened = Opened(browser, written(tmp_path, 12, 3), 1280)
+    page = opened.page
+    keyboard = page.keyboard
+
+    def tab_to(what: str) -> None:
+        for _ in range(12):
+            keyboard.press("Tab")
+            if page.evaluate(f"document.activeElement.matches({what!r})"):
+                return
+        raise AssertionError(what)
+
+    tab_to("#filter")
+    keyboard.type("0003")
+    assert page.inner_text("#count") == "1 of 12 shown"
+    keyboard.press("Control+A")
+    keyboard.press("Delete")
+    assert page.inner_text("#count") == "12 of 12 shown"
+    tab_to("#matrix thead th:first-child button")
+    keyboard.press("Enter")
+    keyboard.press("Space")
+    assert page.get_attribute("#matrix thead th", "aria-sort") == "descending"
+    assert page.locator("#matrix tbody tr").first.get_attribute("data-id") == "0012-patch"
+    opened.check()
+
+
+def test_headings_and_ids_stay_in_sight(browser: Browser, tmp_path: Path) -> None:
+    opened = Opened(browser, written(tmp_path, 60, 20), 1280)
+    box = opened.page.locator(".scroll")
+    box.evaluate("box => box.scrollTo(400, 600)")
+    corner, frame = opened.page.locator("#matrix thead th").first.bounding_box(), box.bounding_box()
+    assert corner is not None
+    assert frame is not None
+    assert abs(corner["x"] - frame["x"]) < 2
+    assert abs(corner["y"] - frame["y"]) < 2
+    opened.check()
+
+
 def test_hostile_text_does_nothing(browser: Browser, tmp_path: Path) -> None:
     opened = Opened(browser, written(tmp_path, 14, 3, HOSTILE), 390)
     assert opened.page.title() == "patchq: what we carry"

@@ -68,6 +68,12 @@ def test_what_others_wrote_stays_text(words: str) -> None:
 
 def test_markdown_says_just_the_text() -> None:
     assert markdown("a|b <b> *x* [y](z) `c`\nnew") == r"a\|b &lt;b&gt; \*x\* \[y\]\(z\) \`c\` new"
+    assert [markdown(t) for t in ("- a-b", "12. x", "=== ", "12 x")] == [
+        "&#45; a-b",
+        "&#49;2. x",
+        "&#61;==",
+        "12 x",
+    ]
     text = render_markdown(overview(9, 3, HOSTILE))
     table = [line for line in text.split("\n") if line.startswith("| ") and "proved at" not in line]
     assert table
