@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from patchq.ui.console import clean, make_console
 from patchq.ui.shapes import STYLES
+from patchq.ui.table import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,28 +70,24 @@ class Board:
         """What to show now, no higher than the terminal: what is being done first, and what comes before and after it."""
         lines, now = list(self._lines), time.monotonic()
         shown = _fitting(lines, console.height - ROOM)
-        table = Table.grid(padding=(0, 2, 0, 0))
         columns = zip(*((one.name, one.kind, max(one.state, LONGEST, key=len)) for one in lines), strict=True)
-        for column in columns:
-            table.add_column(no_wrap=True, min_width=max(map(cell_len, column)))
-        table.add_column(no_wrap=True, overflow="ellipsis")
+        widths = [max(map(cell_len, column)) for column in columns]
+        pictures = []
         for number in shown:
             line = lines[number]
             parts = [f"{part} {now - since:.0f} s" for part, since in line.running]
             detail = "; ".join(filter(None, [", ".join(parts), line.detail]))
-            table.add_row(
-                Text(line.name),
-                Text(line.kind),
-                Text(line.state, STYLES.get(line.state, "")),
-                Text(clean(detail)),
-            )
+            cells = [Text(line.name), Text(line.kind), Text(line.state, STYLES.get(line.state, ""))]
+            picture = aligned([*cells, Text(clean(detail))], [*widths, 0])
+            picture.no_wrap, picture.overflow = True, "ellipsis"
+            pictures.append(picture)
         over = sum(line.final for line in lines)
         ahead = self._left() if over < len(lines) else ""
         heading = [f"{over} of {len(lines)} done", _clock(now - self._began), ahead, self._what]
         text = Text(", ".join(filter(None, heading)), style="bold", overflow="ellipsis", no_wrap=True)
         hidden = Counter(lines[n].state for n in set(range(len(lines))) - set(shown))
         rest = ", ".join(f"{count} {state}" for state, count in hidden.items())
-        return Group(text, table, *([Text(f"and {rest}", style="dim", no_wrap=True)] if rest else []))
+        return Group(text, *pictures, *([Text(f"and {rest}", style="dim", no_wrap=True)] if rest else []))
 
 
 def _fitting(lines: Sequence[Line], room: int) -> list[int]:

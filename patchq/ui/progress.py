@@ -6,12 +6,17 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from patchq.progress import Line, Progress, Unit
+
+
+LONG = 10
+"""Seconds from which a step's end is told in a log too."""
 
 
 def make_progress() -> Progress:
@@ -32,9 +37,14 @@ class Lines:
         unit: Unit,
     ) -> Iterator[Callable[[int], None]]:
         """See `patchq.progress.Progress.task`."""
-        size = f" ({total:,} {unit}{f', {done:,} there' if done else ''})" if total else ""
+        about = "about " if unit == "seconds" else ""
+        size = f" ({about}{total:,} {unit}{f', {done:,} there' if done else ''})" if total else ""
         _say(f"{what}{size}")
+        began = time.monotonic()
         yield lambda _: None
+        took = time.monotonic() - began
+        if took >= LONG:
+            _say(f"{what}: done in {took:.0f} s")
 
     @contextlib.contextmanager
     def lines(
@@ -77,31 +87,10 @@ class Bars:
         unit: Unit,
     ) -> Iterator[Callable[[int], None]]:
         """See `patchq.progress.Progress.task`."""
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            MofNCompleteColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from patchq.ui.bar import open_bar
 
-        from patchq.ui.console import make_console
-
-        amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-        clock = TimeRemainingColumn() if total else TimeElapsedColumn()
-        columns = [
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            amount,
-            clock,
-        ]
-        with Progress(*columns, console=make_console(sys.stderr), transient=True) as progress:
-            task = progress.add_task(what, total=total, completed=done)
-            yield lambda count: progress.advance(task, count)
+        with open_bar(what, total, done, unit) as step:
+            yield step
 
     @contextlib.contextmanager
     def lines(

@@ -104,7 +104,7 @@ def print_notes(notes: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mor
         console.print(Text(clean(name), "bold"))
         widths = [max(map(_width, column)) for column in zip(*(line[:2] for line in lines), strict=True)]
         for where, word, reason in lines:
-            head = _aligned([Text(f"  {clean(where)}"), _styled(word)], [widths[0] + 2, widths[1]])
+            head = aligned([Text(f"  {clean(where)}"), _styled(word)], [widths[0] + 2, widths[1]])
             head.append(" " * (sum(widths) + 2 + 2 * GAP - head.cell_len) + FOLDERS.sub("", clean(reason)))
             console.print(head, no_wrap=True, overflow="ellipsis", crop=False)
     console.print(f"\n{more}")
@@ -156,9 +156,9 @@ def _stacked(
     bare = len(below) == 1
     shown: list[RenderableType] = []
     head = [Text(headings[n], "bold") for n in beside]
-    shown.append(_aligned(head, [widths[n] for n in beside]))
+    shown.append(aligned(head, [widths[n] for n in beside]))
     for row in cells:
-        shown.append(_aligned([row[n] for n in beside], [widths[n] for n in beside]))
+        shown.append(aligned([row[n] for n in beside], [widths[n] for n in beside]))
         told = [
             row[n] if bare else Text.assemble((f"{headings[n]} ", "dim"), row[n])
             for n in below
@@ -169,7 +169,8 @@ def _stacked(
     return Group(*shown)
 
 
-def _aligned(cells: Sequence[Text], widths: Sequence[int]) -> Text:
+def aligned(cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    """Cells beside each other on one line, each as wide as is said."""
     line = Text(overflow="fold")
     for cell, width in zip(cells, widths, strict=True):
         line.append_text(cell)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
-import time
+import threading
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 PIP_INSTALL = ("-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
 
@@ -17,7 +18,7 @@ PIP_INSTALL = ("-m", "pip", "install", "--no-input", "--progress-bar=off", "--di
 def run_step(
     command: Sequence[str], env: Mapping[str, str], step: Callable[[int], None], failed: str, remedy: str
 ) -> None:
-    """Run one program; each line that it prints moves the progress to the seconds that have passed.
+    """Run one program; the progress is told of each second that passes, for pip may be silent for minutes.
 
     Args:
         command: the program and its arguments.
@@ -29,22 +30,39 @@ def run_step(
     Raises:
         EnvironmentLacksError: it exited non-zero.
     """
-    began, told = time.monotonic(), 0
     tail: list[str] = []
-    with subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-    ) as process:
+    with (
+        _ticking(step),
+        subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        ) as process,
+    ):
         try:
             for raw in process.stdout or ():
                 line = raw.decode("utf-8", "replace").strip()
                 if not line.startswith("WARNING"):
                     tail = [*tail[-30:], line]
-                passed = int(time.monotonic() - began)
-                step(passed - told)
-                told = passed
         except BaseException:
             process.kill()
             raise
     if process.returncode:
         said = next((t for t in tail if t.startswith("ERROR")), tail[-1] if tail else "nothing")
         raise EnvironmentLacksError(f"{failed}: {said[:300]}.", remedy)
+
+
+@contextlib.contextmanager
+def _ticking(step: Callable[[int], None]) -> Iterator[None]:
+    """Tell of each second until the end."""
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(1):
+            step(1)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
