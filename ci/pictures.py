@@ -1,4 +1,4 @@
-"""The README's pictures, from real runs: screenshots of the report, and a terminal session as SVG."""
+"""The README's pictures, from real runs: screenshots of the report, and what terminals showed as SVG."""
 
 from __future__ import annotations
 
@@ -6,30 +6,57 @@ import io
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from tests.support.browser import chromium
-from tests.support.terminal import watched
+from tests.support.terminal import filmed, watched
+
+if TYPE_CHECKING:
+    import pyte
 
 DOCS = Path("docs")
-COLUMNS = 96
-SHOTS = {1280: 1000, 390: 1000}
+COLUMNS, ROWS = 96, 60
+SHOTS = {1280: 1000, 390: 844}
 """Widths and heights of the screenshots, in pixels."""
 SESSION = (
     ["apply", "--create", "CHECKOUT"],
     ["verify", "CHECKOUT"],
     ["forecast", "0008", "0009", "--base", "v0.28.0", "--base", "v0.33.0"],
 )
+PROOF = ["test", "--prove", "--fresh", "0006", "0007", "0008", "0009"]
 
 
-def run(arguments: list[str], checkout: Path) -> str:
-    """What one command shows on a terminal; the checkout is called vllm-patched there."""
-    code, shown = watched([a.replace("CHECKOUT", str(checkout)) for a in arguments], COLUMNS)
-    if code:
-        raise SystemExit(f"patchq {' '.join(arguments)} exited with {code}:\n{shown}")
-    return shown.replace("\r\n", "\n").replace(str(checkout), "vllm-patched")
+def picture(screen: pyte.Screen, checkout: Path) -> Text:
+    """A terminal's screen with its colours; the checkout is called vllm-patched there."""
+    lines = []
+    for row in range(screen.lines):
+        line = Text()
+        for column in range(screen.columns):
+            cell = screen.buffer[row][column]
+            colour = {"default": "", "brown": "yellow"}.get(cell.fg, cell.fg)
+            line.append(cell.data, f"{'bold ' if cell.bold else ''}{colour}".strip())
+        line.rstrip()
+        lines.append(line)
+    while lines and not lines[-1].plain:
+        lines.pop()
+    shown = Text("\n").join(lines)
+    name = str(checkout)
+    while name in shown.plain:
+        start = shown.plain.index(name)
+        shown = Text.assemble(shown[:start], "vllm-patched", shown[start + len(name) :])
+    return shown
+
+
+def run(arguments: list[str], checkout: Path) -> Text:
+    """What one command leaves on a terminal."""
+    screens: list[pyte.Screen] = []
+    film = filmed([a.replace("CHECKOUT", str(checkout)) for a in arguments], COLUMNS, ROWS, look=screens.append)
+    if film.code:
+        raise SystemExit(f"patchq {' '.join(arguments)} exited with {film.code}:\n{film.last}")
+    return picture(screens[-1], checkout)
 
 
 def session(checkout: Path) -> str:
@@ -38,15 +65,40 @@ def session(checkout: Path) -> str:
     for arguments in SESSION:
         typed = " ".join(a.replace("CHECKOUT", "vllm-patched") for a in arguments)
         console.print(Text(f"$ patchq {typed}", style="bold"))
-        console.print(Text.from_ansi(run(arguments, checkout)))
+        console.print(run(arguments, checkout))
     return console.export_svg(title="patchq", unique_id="patchq")
+
+
+def proof(checkout: Path) -> str:
+    """A test run as SVG: its lines when some patches were proved and others were being run, and what it left."""
+    halves: list[Text] = []
+
+    def look(screen: pyte.Screen) -> None:
+        shown = "\n".join(screen.display)
+        if " proved " in shown and shown.count(" running ") > 1 and " left, " in shown and "…" not in shown:
+            halves[:] = [picture(screen, checkout)]
+
+    screens: list[pyte.Screen] = []
+    film = filmed(PROOF, COLUMNS, ROWS, look=lambda screen: (look(screen), screens.append(screen))[0])
+    if film.code:
+        raise SystemExit(f"patchq {' '.join(PROOF)} exited with {film.code}:\n{film.last}")
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ patchq {' '.join(PROOF)}", style="bold"))
+    for half in halves:
+        console.print(half)
+        console.print(Text("\n(and in the end)\n", style="dim"))
+    console.print(picture(screens[-1], checkout))
+    return console.export_svg(title="patchq test", unique_id="patchq-test")
 
 
 def main() -> None:
     DOCS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         top = Path(made)
-        (DOCS / "session.svg").write_text(session(top / "vllm-patched"), encoding="utf-8")
+        checkout = top / "vllm-patched"
+        (DOCS / "session.svg").write_text(session(checkout), encoding="utf-8")
+        if "--proof" in sys.argv[1:]:
+            (DOCS / "test.svg").write_text(proof(checkout), encoding="utf-8")
         page = top / "report.html"
         code, shown = watched(["report", "--html", str(page)])
         if code:

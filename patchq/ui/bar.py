@@ -50,7 +50,9 @@ class GuessColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """See Rich."""
         left = (task.total or 0) - (task.elapsed or 0)
-        return Text(f"about {left:.0f} s left" if left >= 1 else f"longer than guessed, {task.elapsed or 0:.0f} s")
+        return Text(
+            f"about {left:.0f} s left" if left >= 1 else f"longer than guessed, {task.elapsed or 0:.0f} s"
+        )
 
 
 @contextlib.contextmanager
@@ -58,7 +60,9 @@ def open_bar(what: str, total: int | None, done: int, unit: Unit) -> Iterator[Ca
     """A bar on stderr that is taken away in the end; its value is called with the units done since the last call."""
     columns: list[ProgressColumn] = [
         TextColumn(
-            "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+            "{task.description}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
         ),
         BarColumn(WIDTH),
     ]
@@ -67,7 +71,10 @@ def open_bar(what: str, total: int | None, done: int, unit: Unit) -> Iterator[Ca
     elif total is None:
         columns += [CountColumn(unit), TimeElapsedColumn()]
     else:
-        columns += [DownloadColumn() if unit == "bytes" else MofNCompleteColumn(), TimeRemainingColumn(compact=True)]
+        columns += [
+            DownloadColumn() if unit == "bytes" else MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+        ]
     with Progress(*columns, console=make_console(sys.stderr), transient=True, expand=True) as progress:
         task = progress.add_task(clean(what), total=total, completed=done)
         yield lambda count: progress.advance(task, count)

@@ -69,9 +69,13 @@ def filmed(
     *,
     code: str = PATCHQ,
     interrupt: Callable[[str], bool] = lambda _: False,
+    look: Callable[[pyte.Screen], None] = lambda _: None,
     **env: str,
 ) -> Film:
-    """Run patchq on a terminal and look at its screen; Ctrl-C is typed once, when `interrupt` says so of a picture."""
+    """Run patchq on a terminal and look at its screen.
+
+    Ctrl-C is typed once, when `interrupt` says so of a picture; `look` is given the screen after each piece of output.
+    """
     process, ours = _begin(code, arguments, columns, rows, env)
     screen = pyte.Screen(columns, rows)
     stream = pyte.ByteStream(screen)
@@ -85,6 +89,7 @@ def filmed(
         if not data:
             break
         stream.feed(data)
+        look(screen)
         picture = "\n".join(line.rstrip() for line in screen.display).rstrip()
         if picture and picture not in film.pictures[-1:]:
             film.pictures.append(picture)

@@ -103,7 +103,9 @@ def test_a_log_gets_a_line_when_a_patch_begins_and_one_when_it_is_decided(world:
         "0003-red cpu: running",
         "[4/4] 0003-red cpu: not proved: 1 failed; before 1 failed; N s",
     ]
-    known = subprocess.run([sys.executable, "-m", "patchq", *call], capture_output=True, check=False, text=True)
+    known = subprocess.run(
+        [sys.executable, "-m", "patchq", *call], capture_output=True, check=False, text=True
+    )
     assert known.stderr == ""
 
 
