@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -17,20 +18,21 @@ from tests.support.terminal import filmed, watched
 if TYPE_CHECKING:
     import pyte
 
-DOCS = Path("docs")
+ROOT = Path(__file__).parent.parent.absolute()
+DOCS = ROOT / "docs"
 COLUMNS, ROWS = 96, 60
 SHOTS = {1280: 1000, 390: 844}
 """Widths and heights of the screenshots, in pixels."""
 SESSION = (
-    ["apply", "--create", "CHECKOUT"],
-    ["verify", "CHECKOUT"],
+    ["apply", "--create", "vllm-patched"],
+    ["verify", "vllm-patched"],
     ["forecast", "0008", "0009", "--base", "v0.28.0", "--base", "v0.33.0"],
 )
-PROOF = ["test", "--prove", "--fresh", "0006", "0007", "0008", "0009"]
+PROOF = ["test", "--prove", "--fresh", "0006", "0008", "0009"]
 
 
-def picture(screen: pyte.Screen, checkout: Path) -> Text:
-    """A terminal's screen with its colours; the checkout is called vllm-patched there."""
+def picture(screen: pyte.Screen) -> Text:
+    """A terminal's screen with its colours."""
     lines = []
     for row in range(screen.lines):
         line = Text()
@@ -42,41 +44,35 @@ def picture(screen: pyte.Screen, checkout: Path) -> Text:
         lines.append(line)
     while lines and not lines[-1].plain:
         lines.pop()
-    shown = Text("\n").join(lines)
-    name = str(checkout)
-    while name in shown.plain:
-        start = shown.plain.index(name)
-        shown = Text.assemble(shown[:start], "vllm-patched", shown[start + len(name) :])
-    return shown
+    return Text("\n").join(lines)
 
 
-def run(arguments: list[str], checkout: Path) -> Text:
+def run(arguments: list[str]) -> Text:
     """What one command leaves on a terminal."""
     screens: list[pyte.Screen] = []
-    film = filmed([a.replace("CHECKOUT", str(checkout)) for a in arguments], COLUMNS, ROWS, look=screens.append)
+    film = filmed(arguments, COLUMNS, ROWS, look=screens.append)
     if film.code:
         raise SystemExit(f"patchq {' '.join(arguments)} exited with {film.code}:\n{film.last}")
-    return picture(screens[-1], checkout)
+    return picture(screens[-1])
 
 
-def session(checkout: Path) -> str:
+def session() -> str:
     """The session as SVG."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     for arguments in SESSION:
-        typed = " ".join(a.replace("CHECKOUT", "vllm-patched") for a in arguments)
-        console.print(Text(f"$ patchq {typed}", style="bold"))
-        console.print(run(arguments, checkout))
+        console.print(Text(f"$ patchq {' '.join(arguments)}", style="bold"))
+        console.print(run(arguments))
     return console.export_svg(title="patchq", unique_id="patchq")
 
 
-def proof(checkout: Path) -> str:
+def proof() -> str:
     """A test run as SVG: its lines when some patches were proved and others were being run, and what it left."""
     halves: list[Text] = []
 
     def look(screen: pyte.Screen) -> None:
         shown = "\n".join(screen.display)
-        if " proved " in shown and shown.count(" running ") > 1 and " left, " in shown and "…" not in shown:
-            halves[:] = [picture(screen, checkout)]
+        if " proved " in shown and shown.count(" running ") > 1 and " left, " in shown:
+            halves[:] = [picture(screen)]
 
     screens: list[pyte.Screen] = []
     film = filmed(PROOF, COLUMNS, ROWS, look=lambda screen: (look(screen), screens.append(screen))[0])
@@ -87,7 +83,7 @@ def proof(checkout: Path) -> str:
     for half in halves:
         console.print(half)
         console.print(Text("\n(and in the end)\n", style="dim"))
-    console.print(picture(screens[-1], checkout))
+    console.print(picture(screens[-1]))
     return console.export_svg(title="patchq test", unique_id="patchq-test")
 
 
@@ -95,10 +91,11 @@ def main() -> None:
     DOCS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         top = Path(made)
-        checkout = top / "vllm-patched"
-        (DOCS / "session.svg").write_text(session(checkout), encoding="utf-8")
+        os.chdir(top)
+        os.environ["PATCHQ_ROOT"] = str(ROOT)
+        (DOCS / "session.svg").write_text(session(), encoding="utf-8")
         if "--proof" in sys.argv[1:]:
-            (DOCS / "test.svg").write_text(proof(checkout), encoding="utf-8")
+            (DOCS / "test.svg").write_text(proof(), encoding="utf-8")
         page = top / "report.html"
         code, shown = watched(["report", "--html", str(page)])
         if code:

@@ -282,7 +282,7 @@ def print_verdicts(verdicts: tuple[Verdict, ...], recorded: list[str], *, prove:
             [v.task.patch.id, v.task.gate, v.status, str(v.after.counts) if v.after else "", *before, how]
         )
     print_table(
-        ["patch", "gate", "result", "with it", *(["before", "neighbours alike"] if prove else []), "took"],
+        ["patch", "gate", "result", "with it", *(["before", "neighbours"] if prove else []), "took"],
         rows,
     )
     for v in verdicts:

@@ -153,7 +153,7 @@ def _stacked(
             beside.append(number)
             used += GAP + widths[number]
     below = [n for n in range(len(widths)) if n not in beside]
-    bare = len(below) == 1
+    bare = len(below) == 1 and widths[below[0]] > LONG
     shown: list[RenderableType] = []
     head = [Text(headings[n], "bold") for n in beside]
     shown.append(aligned(head, [widths[n] for n in beside]))
