@@ -48,7 +48,7 @@ class Follow:
         self._making: set[Want] = set()
         self._began: dict[Want, float] = {}
         self._before = ""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.show: Callable[[int, Line], None] = lambda _number, _line: None
 
     def line(self, number: int) -> Line:
@@ -64,15 +64,16 @@ class Follow:
 
     def prepare(self, what: str) -> None:
         """Something is being done before the first session."""
-        self._before = what
-        self._tell(self._past)
+        with self._lock:
+            self._before = what
+            self._tell(self._past)
 
     def make(self, session: Session) -> None:
         """The tree of a session is being made."""
         with self._lock:
             self._before = ""
             self._making.update(session.wants)
-        self._tell(session.wants)
+            self._tell(session.wants)
 
     def begin(self, session: Session, group: str) -> None:
         """A group of a session is being run; those before it in the session are over."""
@@ -83,7 +84,7 @@ class Follow:
                     self._ahead.discard(want)
                 if want.group.name == group:
                     self._began[want] = time.monotonic()
-        self._tell(session.wants)
+            self._tell(session.wants)
 
     def end(self, wants: Sequence[Want]) -> None:
         """All of a session is over."""
@@ -92,7 +93,12 @@ class Follow:
                 self._making.discard(want)
                 self._ahead.discard(want)
                 self._began.pop(want, None)
-        self._tell(wants)
+            self._tell(wants)
+
+    def decided(self, number: int, verdict: Verdict) -> None:
+        """What came of a task. Nothing that is told of its runs later takes the place of that."""
+        with self._lock:
+            self.show(number, final_line(verdict))
 
     def left(self) -> str:
         """How long it will take from now on, in words, by how long the same tests took before; empty where that is not known.
@@ -116,6 +122,7 @@ class Follow:
         return sum(max(0.0, (self._past[want] or 0.0) - spent[want]) for want in ahead)
 
     def _tell(self, wants: Iterable[Want]) -> None:
+        """Show the tasks that these runs belong to and that are not over; under the lock, so that no line comes late."""
         touched = set(wants)
         for number, (_, wanted) in enumerate(self._tasks):
             if touched.intersection(wanted) and any(want in self._ahead for want in wanted):

@@ -180,7 +180,7 @@ def _run(
         for number, task in enumerate(tasks):
             if verdicts[number] is None and known.has(wanted[number]):
                 verdicts[number] = verdict = decide(task, known, ledger)
-                follow.show(number, final_line(verdict))
+                follow.decided(number, verdict)
 
     settle()
     if sessions:
