@@ -203,7 +203,7 @@ def judge_kernel(blank: Checked, answer: dict[str, Any], *, allowed: int = 0) ->
     return replace(found, status="ok", detail=detail)
 
 
-def _constants(kernel: Kernel, target: str) -> dict[str, bool | int | str]:
+def _constants(kernel: Kernel, target: str) -> dict[str, bool | int | str | None]:
     found = dict(kernel.constants)
     for bound, values in kernel.below.items():
         if capability_of(target) < capability_of(bound):
@@ -252,6 +252,10 @@ def _compile_humming(environment: Environment, kernel: Kernel, target: str) -> l
                 cubin = read_cubin(Path(answer["path"]).read_bytes(), origin="humming")
             except (OSError, NotACubinError) as error:
                 return [{"error": str(error)}]
+            if not cubin.shared_bytes:
+                return [
+                    {"error": f"{answer['name']} does not say in its cubin how much shared memory it takes"}
+                ]
             found.append({**cubin.as_dict(), "label": answer["name"]})
         return found
 

@@ -54,7 +54,8 @@ class Kernel:
         triton: the file that defines it, relative to the vLLM tree.
         function: the Triton function's name.
         types: of its run-time arguments by name, as Triton writes them (`"*bf16"`, `fp32`); `i32` where not named.
-        constants: its compile-time arguments by name; those that the tree's function does not have are left out.
+        constants: its compile-time arguments by name, and run-time ones that its caller gives None, which Triton compiles
+            in; those that the tree's function does not have are left out.
         below: constants that are otherwise on targets below the named one.
         warps: of one program.
         stages: of its software pipeline; Triton's own number where None.
@@ -66,7 +67,7 @@ class Kernel:
     triton: str = ""
     function: str = ""
     types: dict[str, str] = field(default_factory=dict)
-    constants: dict[str, bool | int | str] = field(default_factory=dict)
+    constants: dict[str, bool | int | str | None] = field(default_factory=dict)
     below: dict[str, dict[str, bool | int]] = field(default_factory=dict)
     warps: int = 4
     stages: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from patchq.gpu import check
+from tests.support.cubins import make_cubin
 from tests.support.proving import BETTER
 
 if TYPE_CHECKING:
@@ -55,6 +57,19 @@ def triton() -> str:
     if not has_triton(python):
         pytest.skip(f"{python} has no Triton; name one that has in TRITON_PYTHON")
     return python
+
+
+def compilers(directory: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> str:
+    """An nvcc first on PATH, and a Python whose probes say just this."""
+    tools = directory / "tools"
+    tools.mkdir()
+    said = f"echo '{answer}'; " if answer else ""
+    python = f'case "$1" in *_kernels.py) {said}exit 0;; esac\nexec {sys.executable} "$@"'
+    for name, script in (("nvcc", "echo release"), ("python", python)):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return str(tools / "python")
 
 
 def declare(world: World, *kernels: dict[str, Any], source: bytes = KERNEL) -> None:
@@ -124,16 +139,46 @@ def test_a_compiler_that_gives_no_kernel_is_no_pass(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Zero kernels compiled is an answer, and the wrong one."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    python = f'case "$1" in *_kernels.py) exit 0;; esac\nexec {sys.executable} "$@"'
-    for name, script in (("nvcc", "echo release"), ("python", python)):
-        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    python = compilers(tmp_path, monkeypatch, "")
     declare(world, HUMMING, DECLARED)
-    refused = world.patchq("gpu", "check", "--python", str(tools / "python"), "--json")
+    refused = world.patchq("gpu", "check", "--python", python, "--json")
     assert refused.code == 1
     assert [(k["status"], k["detail"]) for k in refused.json["kernels"]] == [
         ("does not compile", "zero kernels compiled")
     ] * 2
+
+
+def test_a_base_has_kernels_of_its_own(world: World) -> None:
+    """What is said of a base takes the place of what is said for all, and is not added to it."""
+    declare(world)
+    there = {"v1": {"kernels": [{"triton": FILE, "function": "other"}]}}
+    world.describe("0001-better", kernels=[DECLARED, HUMMING], bases=there)
+    refused = world.patchq("gpu", "check", "--python", sys.executable, "--json")
+    assert refused.code == 1
+    assert [k["name"] for k in refused.json["kernels"]] == ["other"]
+
+
+def test_an_argument_that_the_caller_leaves_out_is_compiled_in(world: World, triton: str) -> None:
+    source = KERNEL.replace(b"if STRANGE:", b"if x_scale_ptr is not None:").replace(
+        b"n, BLOCK", b"n, x_scale_ptr, BLOCK"
+    )
+    given = {**DECLARED["constants"], "x_scale_ptr": None}
+    declare(world, {**DECLARED, "constants": given}, source=source)
+    (kernel,) = world.ok("gpu", "check", "--target", "sm_86", "--python", triton)["kernels"]
+    assert kernel["status"] == "ok"
+    world.describe("0001-better", kernels=[DECLARED])
+    refused = world.patchq("gpu", "check", "--target", "sm_86", "--python", triton, "--json")
+    assert (refused.code, refused.json["kernels"][0]["status"]) == (1, "does not compile")
+
+
+@pytest.mark.parametrize(("dynamic", "status"), [(4096, "ok"), (None, "does not compile")])
+def test_a_kernel_of_humming_says_in_its_cubin_what_it_takes(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dynamic: int | None, status: str
+) -> None:
+    (tmp_path / "kernel.cubin").write_bytes(make_cubin(dynamic=dynamic))
+    answer = json.dumps({"path": str(tmp_path / "kernel.cubin"), "name": "m16"})
+    python = compilers(tmp_path, monkeypatch, answer)
+    declare(world, HUMMING)
+    checked = world.patchq("gpu", "check", "--python", python, "--json")
+    (kernel,) = checked.json["kernels"]
+    assert (kernel["status"], kernel["shared_bytes"]) == (status, dynamic)

@@ -26,8 +26,9 @@ def compile_kernel(job: dict[str, Any]) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     function = getattr(module, job["function"])
-    constant = {p.name for p in function.params if p.is_constexpr}
     names = list(function.arg_names)
+    absent = {n for n in names if n in job["constants"] and job["constants"][n] is None}
+    constant = {p.name for p in function.params if p.is_constexpr} | absent
     signature = {n: "constexpr" if n in constant else job["types"].get(n, "i32") for n in names}
     constants = {n: job["constants"][n] for n in names if n in constant and n in job["constants"]}
     lacking = sorted(constant - constants.keys() - {p.name for p in function.params if p.has_default})
