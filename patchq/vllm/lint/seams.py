@@ -7,6 +7,10 @@ not there is one: what `torch.cuda.get_device_properties` answers can be had fro
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OURS = frozenset({"vllm", "tests"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -18,19 +22,40 @@ def answers_of_others(module: ast.Module) -> set[ast.AST]:
     That is: a call within `monkeypatch.setattr(TARGET, ...)`, TARGET being of an imported package other than vLLM, or one
     that a function gives a name which it uses only there. Whatever is not seen to be so is left out.
     """
-    foreign = _foreign_names(module)
-    inside = {
-        node
-        for call in ast.walk(module)
-        if isinstance(call, ast.Call) and _replaces(call, foreign)
-        for value in (*call.args[1:], *(k.value for k in call.keywords))
-        for node in ast.walk(value)
-    }
-    found: set[ast.AST] = {node for node in inside if isinstance(node, ast.Call)}
-    for function in ast.walk(module):
-        if isinstance(function, _FUNCTIONS):
-            found |= _named_for(function, inside)
+    functions = list(_outermost(module))
+    foreign, _ = _names(set(_walk_without(module, functions)))
+    found: set[ast.AST] = set()
+    for function in functions:
+        nodes = set(ast.walk(function))
+        here, ours = _names(nodes)
+        known = (foreign | here) - ours
+        inside = {
+            node
+            for call in nodes
+            if isinstance(call, ast.Call) and _replaces(call, known)
+            for value in (*call.args[1:], *(k.value for k in call.keywords))
+            for node in ast.walk(value)
+        }
+        found |= {node for node in inside if isinstance(node, ast.Call)}
+        for inner in nodes:
+            if isinstance(inner, _FUNCTIONS):
+                found |= _named_for(inner, inside)
     return found
+
+
+def _outermost(node: ast.AST) -> Iterator[ast.AST]:
+    """The functions of a module and of its classes, without those inside of functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _FUNCTIONS):
+            yield child
+        else:
+            yield from _outermost(child)
+
+
+def _walk_without(module: ast.Module, functions: list[ast.AST]) -> Iterator[ast.AST]:
+    """All of a module but what is inside of functions."""
+    inside = {node for function in functions for node in ast.walk(function) if node is not function}
+    return (node for node in ast.walk(module) if node not in inside)
 
 
 def _named_for(function: ast.FunctionDef | ast.AsyncFunctionDef, inside: set[ast.AST]) -> set[ast.AST]:
@@ -51,7 +76,7 @@ def _named_for(function: ast.FunctionDef | ast.AsyncFunctionDef, inside: set[ast
     return found
 
 
-def _replaces(call: ast.Call, foreign: frozenset[str]) -> bool:
+def _replaces(call: ast.Call, foreign: set[str]) -> bool:
     """Whether it is a `setattr` of pytest's on what another package has."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "setattr" or not call.args:
         return False
@@ -63,12 +88,12 @@ def _replaces(call: ast.Call, foreign: frozenset[str]) -> bool:
     return isinstance(target, ast.Name) and target.id in foreign
 
 
-def _foreign_names(module: ast.Module) -> frozenset[str]:
-    """Names that mean another package, or what is in one, wherever the module has them."""
+def _names(nodes: set[ast.AST]) -> tuple[set[str], set[str]]:
+    """Names that mean another package or what is in one, and those that mean anything else."""
     foreign: set[str] = set()
     ours: set[str] = set()
     imported: set[ast.AST] = set()
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 (ours if _top(alias.name) in OURS else foreign).add(alias.asname or _top(alias.name))
@@ -79,14 +104,14 @@ def _foreign_names(module: ast.Module) -> frozenset[str]:
             imported |= set(node.targets)
             names = {t.id for t in node.targets if isinstance(t, ast.Name)}
             (ours if _top(package) in OURS else foreign).update(names)
-    for node in ast.walk(module):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in imported:
+    for node in nodes - imported:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             ours.add(node.id)
         elif isinstance(node, ast.arg):
             ours.add(node.arg)
         elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             ours.add(node.name)
-    return frozenset(foreign - ours)
+    return foreign - ours, ours
 
 
 def _import_or_skip(node: ast.expr) -> str:

@@ -19,6 +19,12 @@ from vllm.config import VllmConfig
 
 triton = pytest.importorskip("triton")
 ops = pytest.importorskip("vllm.ops")
+
+
+def elsewhere():
+    device = ops.device
+
+
 """
 
 
