@@ -119,12 +119,15 @@ def examine_python(python: Path, choices: Sequence[Wanted]) -> Installed:
     package = choices[0].package
     paths = sorted({path for wanted in choices for path in wanted.files})
     seen = _look(python, package, paths)
-    have = seen["places"][0]["files"] if seen["places"] else {}
 
     def likeness(wanted: Wanted) -> float:
+        """Of whichever place is likest: what is imported may be a stray copy in front of the one that is meant."""
         everything = {**wanted.files, **wanted.others}
-        same = [path for path, oid in everything.items() if have.get(path) == oid]
-        return len(same) / max(len(everything), 1)
+        same = (
+            sum(place["files"].get(path) == oid for path, oid in everything.items())
+            for place in seen["places"]
+        )
+        return max(same, default=0) / max(len(everything), 1)
 
     wanted = max(choices, key=likeness)
     verdict = probe.judge(seen, package, wanted.files, wanted.others, wanted.version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from patchq.engine.installed import Wanted, examine_python
 from tests.support.world import World
 
 STOCK = {
@@ -94,6 +96,10 @@ def shop(_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.fixture
 def install(tmp_path: Path) -> Install:
     return Install(tmp_path / "venv")
+
+
+def blob_id(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest()  # noqa: S324
 
 
 def look(world: World, install: Install, code: int) -> Any:
@@ -206,6 +212,22 @@ def test_shadowed_by_the_current_directory(shop: World, install: Install, tmp_pa
         f"{tmp_path / 'here' / 'vllm'} (the current directory) hides {install.site / 'vllm'} (site-packages), which is patched"
         in said
     )
+
+
+def test_what_is_hidden_is_held_against_its_own_lane(shop: World, install: Install, tmp_path: Path) -> None:
+    """A stray copy is like no lane; the install behind it says which one is meant."""
+    del shop
+    install.plain({"vllm/__init__.py": b"", "vllm/model.py": b"VALUE = 2\n"})
+    (tmp_path / "here" / "vllm").mkdir()
+    (tmp_path / "here" / "vllm" / "__init__.py").write_bytes(b"STRAY = 1\n")
+
+    def lane(base: str, value: bytes) -> Wanted:
+        model: dict[str, str | None] = {"vllm/model.py": blob_id(value)}
+        return Wanted("vllm", base, "", ("0001-value",), model, {"vllm/__init__.py": blob_id(b"")}, "9.9", {})
+
+    found = examine_python(install.python, [lane("v1", b"VALUE = 1\n"), lane("v2", b"VALUE = 2\n")])
+    assert (found.ok, found.wanted.base) == (False, "v2")
+    assert [place["patched"] for place in found.places] == [False, True]
 
 
 def test_shadowed_by_pythonpath_and_a_pth(
