@@ -52,6 +52,9 @@ def test_planted_faults_are_found_and_old_ones_are_not(
             "tests/v1/core/test_planted.py": (
                 f"{SPDX}import time\nfrom unittest.mock import MagicMock\n\nimport pytest\n\n\n"
                 "@pytest.mark.skip\ndef test_it() -> None:\n    time.sleep(1)\n    assert MagicMock()\n    None + 1\n"
+                "\n\ndef test_seam(monkeypatch) -> None:\n    card = MagicMock()\n"
+                "    monkeypatch.setattr(time, 'sleep', lambda _: card)\n"
+                "    monkeypatch.setattr(time, 'sleep', lambda _: pytest.skip('no'))\n"
             ),
         }
         message = "No tag\n\nSigned-off-by: C <c@d>\n"
@@ -68,7 +71,7 @@ def test_planted_faults_are_found_and_old_ones_are_not(
     assert found["check-spdx-header"] == {(new, 0)}
     assert found["check-forbidden-imports"] == {(new, 2)}
     assert found["check-test-tethering"] == {("tests/nowhere/test_planted.py", 0)}
-    assert found["tests-guide"] == {(core, 9), (core, 11), (core, 12)}
+    assert found["tests-guide"] == {(core, 9), (core, 11), (core, 12), (core, 19)}
     assert found["mypy"] == {(core, 13)}
     assert {file for file, _ in found["reformatting"]} == {OLD}
     assert {"ruff==0.14.0", "typos==1.43.5", "mypy==1.20.2"} <= set(report.tools)
