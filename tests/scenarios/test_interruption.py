@@ -244,7 +244,7 @@ def test_ctrl_c(stacked: World) -> None:
     assert contents(clone) == UPSTREAM
 
 
-@pytest.mark.parametrize("step", ["git.switch._move_files", "git.switch._move_refs", "engine.log.Log.add"])
+@pytest.mark.parametrize("step", ["git.switch.move_files", "git.switch._move_refs", "engine.log.Log.add"])
 def test_ctrl_c_in_the_middle_of_a_switch(stacked: World, step: str) -> None:
     """It waits until the switch is done, also for the git that patchq has started; no recovery is needed."""
     clone = stacked.clone()
