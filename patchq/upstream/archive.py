@@ -100,5 +100,5 @@ def read_sdist(path: Path, name: str, is_generated: Callable[[str], bool]) -> It
                 file = archive.extractfile(member)
                 if file is not None:
                     yield TreeFile(inner, EXECUTABLE if member.mode & 0o100 else REGULAR, file.read())
-    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ArithmeticError, ValueError) as error:
         raise InputError(f"{name} is not a readable archive: {error}.", "Fetch it again.") from None

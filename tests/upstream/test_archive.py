@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from patchq.errors import InputError, RefusedError
+from patchq.errors import InputError, PatchqError, RefusedError
 from patchq.git.objects import EXECUTABLE, REGULAR
 from patchq.upstream import archive
 from patchq.upstream.archive import TreeFile, read_sdist
@@ -118,6 +118,22 @@ def test_a_sparse_file_that_claims_to_be_huge(tmp_path: Path) -> None:
     head[148:156] = b" " * 8
     head[148:156] = b"%06o\0 " % sum(head)
     refused(tmp_path, gzip.compress(bytes(head) + b"\0" * 1024), "holds more than")
+
+
+def pax(record: bytes) -> bytes:
+    """An archive whose first member has a PAX header of this text."""
+    head = member("vllm-1.0/x", tarfile.XHDTYPE)
+    head.size = len(record)
+    return gzip.compress(
+        head.tobuf() + record.ljust(512, b"\0") + member("vllm-1.0/x").tobuf() + b"\0" * 1024
+    )
+
+
+@pytest.mark.parametrize("record", [b"9" * 40 + b" path=x\n", b"9" * 5000 + b" path=x\n"])
+def test_a_header_with_numbers_that_are_none(tmp_path: Path, record: bytes) -> None:
+    with pytest.raises(PatchqError) as caught:
+        read(tmp_path, pax(record))
+    assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
