@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,10 @@ from tests.support.world import World, three_patches
 
 SHARED_CACHE = os.environ.get("PATCHQ_CACHE")
 """The cache that real trees are kept in between runs; tests of throwaway repositories never see it."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A shell has what it starts in the background ignore Ctrl-C, and children would inherit that."""
 
 
 @pytest.fixture(autouse=True)
