@@ -138,6 +138,7 @@ def _document(series: Series, outcome: Outcome, *, dry_run: bool) -> dict[str, A
         "would_change": outcome.changed,
         "created": outcome.created and not dry_run,
         "files": list(outcome.files),
+        "own_commits": list(outcome.extras),
         "patches": [
             {
                 "id": step.id,
@@ -152,6 +153,7 @@ def _document(series: Series, outcome: Outcome, *, dry_run: bool) -> dict[str, A
 
 
 def _print(series: Series, path: str, outcome: Outcome, *, dry_run: bool) -> None:
+    from patchq.text import listed
     from patchq.ui.output import print_line, print_table
 
     count = f"{len(outcome.steps)} of {len(series.lock.lanes[outcome.base])} patches"
@@ -159,6 +161,10 @@ def _print(series: Series, path: str, outcome: Outcome, *, dry_run: bool) -> Non
         print_line(
             f"{path}: already applied: {count} on {outcome.base}, tree {outcome.tree[:12]}; nothing to do"
         )
+        if outcome.extras:
+            print_line(
+                f"beside them it has commits that no patch of the lane is, and they stay: {listed(outcome.extras)}"
+            )
         return
     titles = {p.id: p.title for p in series.patches}
     rows = []

@@ -49,7 +49,7 @@ def bundle(
 ) -> None:
     """Write a directory that holds patches' tests and all they need; bash DIR/run there needs only Python and torch."""
     from patchq.commands.lanes import open_lane
-    from patchq.gpu.bundle import write_bundle
+    from patchq.gpu.bundle import check_out, write_bundle
     from patchq.gpu.wheels import fetch_wheels, without
     from patchq.testing.plan import plan_tasks
     from patchq.ui.output import print_json, print_line, print_table
@@ -60,6 +60,7 @@ def bundle(
     gates, lines = _gates(gate), _lines(have)
     python = _python(python_version)
     size = _bytes(split)
+    check_out(out.absolute(), size)
     series = load(context)
     store, progress = Store(), make_progress()
     with store.objects() as objects:

@@ -39,14 +39,14 @@ def overlay(
 ) -> None:
     """Write the changed files of the package alone, with an install.py that puts them over an installed one."""
     from patchq.export.directory import write_directory
-    from patchq.export.overlay import MANIFEST, make_overlay
+    from patchq.export.overlay import make_overlay
     from patchq.text import listed
     from patchq.ui.output import print_json, print_line
 
     series = load(context)
     with _stacked(series, base, upto, only or ()) as (objects, lane, stack):
         made = make_overlay(objects, lane, series.lock.bases[lane.base], stack, tests=tests)
-        write_directory(out, made.files, MANIFEST)
+        write_directory(out, made.files)
     if json:
         print_json(
             {
@@ -74,14 +74,14 @@ def quilt(
     json: Json = False,
 ) -> None:
     """Write the patches as a directory that quilt takes."""
-    from patchq.export.bodies import SERIES, bodies_of, quilt_of
+    from patchq.export.bodies import bodies_of, quilt_of
     from patchq.export.directory import write_directory
     from patchq.ui.output import print_json, print_line
 
     series = load(context)
     with _stacked(series, base, upto, only or ()) as (objects, lane, stack):
         files = quilt_of(bodies_of(objects, lane, stack))
-        write_directory(out, files, SERIES)
+        write_directory(out, files)
     if json:
         print_json({**_document(lane, stack), "files": list(files)})
         return
@@ -99,18 +99,18 @@ def mbox(
     json: Json = False,
 ) -> None:
     """Write the patches as one mailbox that git am takes."""
-    from patchq.cache import write_atomically
     from patchq.errors import InputError
     from patchq.export.bodies import bodies_of, mbox_of
+    from patchq.export.directory import write_file
+    from patchq.series.series import SERIES_NAME
     from patchq.ui.output import print_json, print_line
 
     series = load(context)
-    if out.is_dir():
-        raise InputError(f"{out} is a directory.", "Name a file with --out.")
+    if (series.root / SERIES_NAME) in out.resolve().parents:
+        raise InputError(f"{out} is among the series' own files.", "Name a file elsewhere with --out.")
     with _stacked(series, base, upto, only or ()) as (objects, lane, stack):
         data = mbox_of(bodies_of(objects, lane, stack))
-        out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(out.absolute(), data)
+        write_file(out, data, b"From ")
     if json:
         print_json({**_document(lane, stack), "files": [str(out)]})
         return

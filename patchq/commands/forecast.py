@@ -44,13 +44,14 @@ def forecast(
     """
     from patchq.commands.grounds import choose_bases, open_forecast, watched
     from patchq.engine.verdict import is_worse
-    from patchq.ui.output import print_json
+    from patchq.ui.output import print_json, print_line
     from patchq.upstream.store import Store
 
     series = load(context)
     store = Store()
     patches = [series.find(name) for name in ids] if ids else list(series.patches)
-    patches = [p for p in series.patches if p in patches]
+    begun = [p.id for p in series.patches if not series.has_body(p.id)]
+    patches = [p for p in series.patches if p in patches and (ids or p.id not in begun)]
     with store.objects_of(series.lock.bases.values()) as objects:
         if watch is None:
             chosen = choose_bases(series, store, bases or (), every=all_)
@@ -80,6 +81,8 @@ def forecast(
         print_json(document | ({"watch": watching} if watching else {}))
     else:
         _print(matrix, chosen, watching)
+        if begun and not ids:
+            print_line(f"left out, as no lane has a body of it yet: {', '.join(begun)}")
     if watching and watching["worse"]:
         raise typer.Exit(1)
 

@@ -85,7 +85,12 @@ def undo(
         return
     again = f"patchq undo {done.entry.number}"
     count = len(done.entry.files)
-    where = f", {done.target.checkout.path} put back" if done.target.checkout else ""
+    change = done.target.checkout
+    if change is not None and change.made:
+        again = f"patchq apply --create {change.path}"
+        print_line(f"undone: {done.target.what}: {change.path} taken away; to have it again: {again}")
+        return
+    where = f", {change.path} put back" if change else ""
     print_line(f"undone: {done.target.what}: {count} files put back{where}; to have it again: {again}")
 
 

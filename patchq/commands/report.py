@@ -32,25 +32,17 @@ def report(
 
     Every base whose tree is known is on it; --base chooses some. Without --html and --json, Markdown on stdout.
     """
-    from patchq.cache import write_atomically
-    from patchq.errors import EnvironmentLacksError, InputError
+    from patchq.errors import InputError
+    from patchq.export.directory import write_file
     from patchq.ui.output import print_json, print_text
-    from patchq.ui.report import render_html, render_markdown
+    from patchq.ui.report import REPORT_MARK, render_html, render_markdown
 
     if sum([html is not None, markdown, json]) > 1 and not (html and json):
         raise InputError("--markdown and --html or --json do not go together.", "Ask for one at a time.")
     overview = gathered(load(context), bases or (), ids)
     if html is not None:
-        if html.is_dir():
-            raise InputError(f"{html} is a directory.", "Name a file, such as report.html.")
         page = render_html(overview).encode()
-        try:
-            html.absolute().parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(html.absolute(), page)
-        except OSError as error:
-            raise EnvironmentLacksError(
-                f"{html} cannot be written: {error.strerror}.", "Name another place."
-            ) from None
+        write_file(html, page, REPORT_MARK)
         if not json:
             kilobytes = -(-len(page) // 1000)
             print_text(

@@ -55,6 +55,7 @@ def _series(
             with store.objects() as objects:
                 lane = load_lane(series, store, objects, name)
             verdicts = {s.id: s.verdict for s in lane.stack.steps}
+        verdicts |= {p.id: "no body yet" for p in series.patches if not series.has_body(p.id)}
     return {"base": name, "applied": []}, verdicts, None
 
 

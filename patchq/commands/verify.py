@@ -136,11 +136,11 @@ def _wanted(
 
 
 def _write_script(path: Path, wanted: Wanted, *, json: bool) -> None:
-    from patchq.cache import write_atomically
-    from patchq.engine.installed import script_of
+    from patchq.engine.installed import SCRIPT_MARK, script_of
+    from patchq.export.directory import write_file
     from patchq.ui.output import print_json, print_line
 
-    write_atomically(path, script_of(wanted).encode())
+    write_file(path, script_of(wanted).encode(), SCRIPT_MARK)
     if json:
         print_json({"ok": True, "base": wanted.base, "tree": wanted.tree, "script": str(path), "files": []})
     else:

@@ -46,6 +46,7 @@ class Outcome(NamedTuple):
         changed: whether anything was (or, in a dry run, would be) written.
         created: whether the checkout was made.
         files: the paths that differ from before.
+        extras: titles of commits among the patches that are not the lane's.
     """
 
     base: str
@@ -57,6 +58,7 @@ class Outcome(NamedTuple):
     changed: bool
     created: bool = False
     files: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
 
 
 def branch_for(base: str, branch: str | None) -> str:
@@ -107,7 +109,16 @@ def apply_to(
     tree = read_commit(objects, head.commit).tree
     target = f"refs/heads/{branch_for(lane.base, branch)}"
     if position.ids == tuple(ids) and (branch is None or head.ref == target):
-        return Outcome(lane.base, position.match, tree, head.commit, head.branch, stack.steps, changed=False)
+        return Outcome(
+            lane.base,
+            position.match,
+            tree,
+            head.commit,
+            head.branch,
+            stack.steps,
+            changed=False,
+            extras=position.extras,
+        )
     refuse_underway(checkout)
     parent, steps = _where_to_build(checkout, head, position, stack)
     top = commit_steps(objects, lane, parent, steps)

@@ -66,7 +66,7 @@ def built_stack(
     """
     text = json.dumps([SHAPE, base_commit, [[b.id, b.sha256, locked.get(b.id)] for b in bodies]])
     file = cache_dir() / "lanes" / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.json"
-    known = _read(file, objects)
+    known = _read(file, objects, base_commit, [(b.id, locked.get(b.id)) for b in bodies])
     if known is not None:
         return known
     with store.objects() as fresh:
@@ -81,15 +81,27 @@ def built_stack(
     return built
 
 
-def _read(file: Path, objects: Objects) -> Built | None:
+def _read(
+    file: Path, objects: Objects, base_commit: str, wanted: Sequence[tuple[str, str | None]]
+) -> Built | None:
+    """What is kept, where it is of this base and gives the locked tree after each patch; None for anything else."""
     try:
         data = parse_json(file.read_bytes())
         steps = tuple(_step(row) for row in data["steps"])
         built = Built(Stack(data["base_tree"], steps), tuple(data["commits"]), data["pack"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    top = built.commits[-1:]
-    if not all(objects.has(commit) for commit in top):
+    steps = built.stack.steps
+    if [s.id for s in steps] != [i for i, _ in wanted] or len(built.commits) != len(steps):
+        return None
+    if any(tree not in {None, step.tree} for step, (_, tree) in zip(steps, wanted, strict=True)):
+        return None
+    try:
+        base = read_commit(objects, base_commit).tree
+        top = read_commit(objects, str(built.commits[-1])).tree if steps else base
+    except (KeyError, ValueError):
+        return None
+    if (base, top) != (built.stack.base_tree, built.stack.tree):
         return None
     if time.time() - file.stat().st_mtime > A_DAY:
         os.utime(file)

@@ -171,6 +171,10 @@ def _look(python: Path, package: str, paths: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+SCRIPT_MARK = b"What an interpreter would import as a package, looked at from inside it"
+"""What such a script begins with."""
+
+
 def script_of(wanted: Wanted) -> str:
     """A script of its own, standard library alone, that proves the same in any interpreter that runs it: exit code 0 or 1."""
     source = Path(probe.__file__).read_text(encoding="utf-8").split("\nif __name__ ==", 1)[0]

@@ -13,6 +13,7 @@ from patchq.engine.conflicts import fill_in
 from patchq.engine.placing import Placed, Trouble
 from patchq.engine.rangediff import Difference, compare
 from patchq.engine.verdict import LEAVES
+from patchq.errors import RefusedError
 from patchq.git.commits import Commit, put_commit
 from patchq.git.hunks import HunkRefusedError
 from patchq.git.mail import diff_trees, format_mail, parse_mail
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from patchq.git.objects import Objects
     from patchq.series.rulings import Verdict
     from patchq.series.series import Series
+
+
+STOPS = frozenset({"conflict", "missing"})
+"""Rulings that keep a text from going on by itself."""
+BY_HAND = frozenset({"conflict", "missing", "partial"})
+"""Verdicts after which a lane has a patch only because a person ported it."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ class _Runner:
         heard = self.forecast.behaviour(patch, self.base)
         landed = heard is not None and heard.says == "landed" and not heard.tests_only
         ruled = ruling is not None and ruling.holds(source.sha256, self.ground.tree)
-        kept = self._kept(patch, tree, source, known) if ruled or not landed else None
+        kept = self._kept(patch, tree, source, known, ruled=ruled) if ruled or not landed else None
         if kept is not None:
             return kept
         attempt = self.forecast.try_on(patch, self.base, tree)
@@ -195,6 +202,12 @@ class _Runner:
         if cell.verdict in LEAVES or attempt.text.verdict == "landed":
             verdict = cell.verdict if cell.verdict in LEAVES else "landed"
             return self._left(patch, tree, source, verdict, cell.detail)
+        if attempt.text.tree and ruled and ruling is not None and ruling.verdict in STOPS:
+            raise RefusedError(
+                f"{patch} is ruled {ruling.verdict} on {self.base}, and its text goes on there all the same.",
+                f"Port it in a checkout of {self.base} and record that (patchq refresh CHECKOUT --base {self.base}), "
+                f"or rule otherwise: patchq verdict set {patch} {self.base} VERDICT --because WHY.",
+            )
         if attempt.text.tree:
             return self._moved(attempt, source, cell.verdict, cell.detail, attempt.text.tree)
         return self._resolved_before(attempt, source, cell.verdict, cell.detail)
@@ -216,10 +229,17 @@ class _Runner:
             attempt, source, verdict, f"resolved by a person: {attempt.text.detail}", decision.tree
         )
 
-    def _kept(self, patch: str, tree: str, source: Body, known: Move | None) -> Outcome | None:
-        """A patch that the base's lane has already, made from the body it still comes with, or by a person."""
+    def _kept(
+        self, patch: str, tree: str, source: Body, known: Move | None, *, ruled: bool
+    ) -> Outcome | None:
+        """A patch that the base's lane has already, made from the body it still comes with, or by a person.
+
+        What a person ported by hand is not written over when the body that it came with changes: that is said, and it is
+        carried anew where it is asked for by --again.
+        """
         step = self.there.get(patch)
-        if step is None or (known is not None and known.source_sha256 != source.sha256):
+        older = known is not None and known.source_sha256 != source.sha256
+        if step is None or patch in self.again or (older and not (ruled or _by_hand(known))):
             return None
         path = self.series.body_path(patch, self.base)
         if not path.exists():
@@ -238,9 +258,19 @@ class _Runner:
             mail = parse_mail(body.data, body.where)
         move = self._move(patch, source, "clean", "the lane has a body of its own", carried=True)
         if known is not None and known.carried:
-            move = known
+            move = replace(known, source_sha256=source.sha256) if ruled else known
+        if older and not ruled:
+            move = replace(move, reason=self._behind(patch, move.reason))
         difference = compare(parse_mail(source.data, source.where), mail, {})
         return Outcome(patch, move, tree, picked.tree, body, difference)
+
+    def _behind(self, patch: str, reason: str) -> str:
+        """What is said of a port whose original has changed since."""
+        again = f"patchq rebase --onto {self.base} --again {patch}"
+        said = (
+            f"the body it was ported from has changed since, and the port was kept; to carry it anew: {again}"
+        )
+        return reason if said in reason else f"{reason}; {said}"
 
     def _resolved_before(
         self, attempt: Attempt, source: Body, verdict: Verdict, detail: str
@@ -302,3 +332,8 @@ class _Runner:
     def _move(self, patch: str, source: Body, verdict: Verdict, reason: str, *, carried: bool) -> Move:
         lane = self.forecast.home_of(patch, self.base)
         return Move(self.base, carried, verdict, reason, lane, source.sha256, self.ground.tree)
+
+
+def _by_hand(known: Move | None) -> bool:
+    """Whether a person had a part in how a patch came to its base."""
+    return known is not None and (known.verdict in BY_HAND or "by a person" in known.reason)

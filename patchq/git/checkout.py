@@ -111,7 +111,8 @@ def open_checkout(path: Path) -> Checkout:
     make = "Name the top directory of a vLLM git clone, or make a checkout with patchq apply --create."
     if not path.exists():
         raise InputError(
-            f"{path} does not exist.", "Name a vLLM git clone, or make a checkout: add --create."
+            f"{path} does not exist.",
+            f"Name a vLLM git clone, or make a checkout: patchq apply --create {path}",
         )
     if not path.is_dir():
         raise InputError(f"{path} is not a directory.", make)

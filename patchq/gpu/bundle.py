@@ -75,6 +75,20 @@ def bundles_dir() -> Path:
     return directory
 
 
+def check_out(out: Path, split: int | None) -> None:
+    """See whether a bundle can be written to a directory, in parts of a size; asked before anything is fetched for it.
+
+    Raises:
+        InputError: `out` is in use, or `split` is too small.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is there already.", "Name a new directory with --out.")
+    if split is not None and split < SMALLEST:
+        raise InputError(
+            f"parts of {split} bytes are too small.", f"Give --split at least {SMALLEST // 10**6}M."
+        )
+
+
 def write_bundle(
     objects: Objects,
     lane: Lane,
@@ -105,12 +119,7 @@ def write_bundle(
     Raises:
         InputError: a test is missing, `out` is in use, or `split` is too small.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is there already.", "Name a new directory with --out.")
-    if split is not None and split < SMALLEST:
-        raise InputError(
-            f"parts of {split} bytes are too small.", f"Give --split at least {SMALLEST // 10**6}M."
-        )
+    check_out(out, split)
     for task in tasks:
         if task.missing:
             raise InputError(f"{task.patch.id}: {task.missing[0]}.", "Mend its patch.yaml or its body.")

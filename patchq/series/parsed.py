@@ -6,6 +6,7 @@ holds the bytes of every file and of the modules that say what is right, so that
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -54,7 +55,12 @@ def recall(key: str, kinds: Iterable[Any]) -> list[Any] | None:
 
 
 def keep(key: str, nouns: list[Any]) -> None:
-    """Keep nouns as plain data; the last few are kept."""
+    """Keep nouns as plain data, the last few, where there is room: nothing is lost without."""
+    with contextlib.suppress(OSError):
+        _keep(key, nouns)
+
+
+def _keep(key: str, nouns: list[Any]) -> None:
     directory = cache_dir() / "parsed"
     directory.mkdir(exist_ok=True)
     old = sorted(directory.glob("*.json"), key=lambda f: f.stat().st_mtime, reverse=True)

@@ -148,6 +148,10 @@ class Series:
             raise InputError(f"{LOCK_NAME} lists the lane of {base} in another order.", "Run patchq refresh.")
         return tuple(bodies)
 
+    def has_body(self, patch: str) -> bool:
+        """Whether any lane has a patch; one that was just begun is in none."""
+        return any(step.id == patch for lane in self.lock.lanes.values() for step in lane)
+
     def locked(self, base: str) -> dict[str, LockedPatch]:
         """The lock's steps for a lane, by patch id."""
         return {step.id: step for step in self.lock.lanes.get(base, ())}

@@ -60,11 +60,13 @@ def read_result(file: Path, bundle: Path | None) -> Result:
         RefusedError: it does not say what it said when it was signed.
     """
     try:
-        if file.stat().st_size > LARGEST:
+        with file.open("rb") as opened:
+            data = opened.read(LARGEST + 1)
+        if len(data) > LARGEST:
             raise InputError(
                 f"{file} is larger than {LARGEST} bytes.", "Name the result.json that run wrote."
             )
-        document = parse_json(file.read_bytes())
+        document = parse_json(data)
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}.", "Name the result.json that run wrote.") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT or "bundle" not in document:

@@ -25,6 +25,10 @@ SHORTEST, LONGEST, ALL = 100, 700, 600_000
 """Letters of a reason that the page shows, at least and at most, and of all reasons, so that a page of many stays small."""
 
 
+REPORT_MARK = b"<title>patchq: what we carry</title>"
+"""What tells a page of ours."""
+
+
 def render_html(overview: Overview) -> str:
     """The page: one file that needs nothing else."""
     facts = _facts(overview)

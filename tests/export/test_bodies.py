@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.world import edited
+from patchq.export.directory import RECORD
+from tests.support.world import edited, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,54 @@ def test_quilt_written_again_has_no_patch_of_before(text_only: World) -> None:
     out = text_only.top / "patches"
     text_only.ok("export", "quilt", "--out", str(out))
     text_only.ok("export", "quilt", "--upto", "1", "--out", str(out))
-    assert sorted(p.name for p in out.iterdir()) == ["0001-first.patch", "series"]
+    assert sorted(p.name for p in out.iterdir()) == [RECORD, "0001-first.patch", "series"]
+
+
+@pytest.mark.parametrize("name", ["series", "manifest.json", RECORD, "0001-first.patch"])
+@pytest.mark.parametrize("kind", ["quilt", "overlay"])
+def test_what_others_put_there_stays(text_only: World, kind: str, name: str) -> None:
+    """Whatever its files are called, a directory that this did not write is not replaced; nor is one with more in it."""
+    mine = text_only.top / "mine"
+    (mine / "sub/deep").mkdir(parents=True)
+    (mine / name).write_text("{}")
+    (mine / "sub/deep/precious").write_text("x")
+    before = snapshot(mine)
+    refused = text_only.patchq("export", kind, "--out", str(mine))
+    assert refused.code in ({2} if kind == "quilt" else {1, 2})
+    assert snapshot(mine) == before
+
+
+def test_an_export_that_was_changed_stays(text_only: World) -> None:
+    out = text_only.top / "patches"
+    text_only.ok("export", "quilt", "--out", str(out))
+    for change in ("0001-first.patch", "mine", "sub/mine"):
+        shutil.copytree(out, text_only.top / "copy")
+        (text_only.top / "copy" / change).parent.mkdir(exist_ok=True)
+        (text_only.top / "copy" / change).write_text("mine")
+        refused = text_only.patchq("export", "quilt", "--out", str(text_only.top / "copy"))
+        assert (refused.code, f"did not write there: {change}" in refused.err) == (2, True)
+        assert (text_only.top / "copy" / change).read_text() == "mine"
+        shutil.rmtree(text_only.top / "copy")
+
+
+def test_the_project_is_no_place_for_an_export(stacked: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(stacked.project)
+    before = snapshot(stacked.project)
+    for out in (".", "", str(stacked.project)):
+        assert stacked.patchq("export", "quilt", "--upto", "1", "--out", out).code == 2
+    for command in (["export", "mbox", "--out"], ["report", "--html"], ["verify", "--script"]):
+        for file in ("upstream.lock", "series/0001-first/v1.patch", "series/0001-first/patch.yaml"):
+            refused = stacked.patchq(*command, str(stacked.project / file))
+            assert refused.code == 2, (command, file, refused.err)
+    assert snapshot(stacked.project) == before
+
+
+def test_what_was_written_before_is_written_again(stacked: World) -> None:
+    for command in (["export", "mbox", "--out"], ["report", "--html"], ["verify", "--script"]):
+        for _ in range(2):
+            done = stacked.patchq(*command, str(stacked.top / "made"))
+            assert done.code == 0, done.err
+        (stacked.top / "made").unlink()
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_the_files_of_the_package_and_no_others(fast: World) -> None:
     assert document["files"] == ["vllm/engine.py", "vllm/new/deep.py", "vllm/old.py"]
     assert document["left_out"] == ["docs/index.md", "tests/test_engine.py"]
     assert {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()} == {
+        ".patchq-export.json",
         "files/vllm/engine.py",
         "files/vllm/new/deep.py",
         "install.py",
@@ -130,7 +131,7 @@ def test_a_directory_of_others_is_left_alone(fast: World) -> None:
     (fast.top / "mine" / "note").write_text("mine")
     refused = fast.patchq("export", "overlay", "--out", str(fast.top / "mine"))
     assert refused.code == 2
-    assert "holds other files (note)" in refused.err
+    assert "holds what patchq did not write there: note" in refused.err
     assert [p.name for p in fast.top.joinpath("mine").iterdir()] == ["note"]
     assert not [p for p in fast.top.iterdir() if p.name.startswith(".mine")]
 

@@ -392,3 +392,51 @@ def test_usage(three: World) -> None:
     assert three.patchq("rebase", "--continue", "--skip").code == 2
     assert three.patchq("rebase", "--continue").code == 2
     assert three.patchq("rebase", "--onto", "v9").code == 2
+
+
+def changed_tail(three: World) -> None:
+    """The second patch's own body says something else than when it was ported."""
+    author = three.top / "author"
+    three.git("reset", "-q", "--hard", "HEAD~2", cwd=author)
+    three.commit(author, "[Test] tail", {CORE: BOTH.replace(b"value - 2", b"value - 3")})
+    three.commit(author, "[Test] apart", {"pkg/model.py": MODEL, "tests/test_it.py": TESTS})
+    assert three.patchq("refresh", str(author)).code == 0
+
+
+def test_a_port_by_hand_is_not_written_over_when_its_original_changes(three: World) -> None:
+    conflicting(three)
+    resolve(stop(three))
+    three.ok("rebase", "--continue")
+    port = three.project / "series/0002-tail/v2.patch"
+    ported, tree = port.read_bytes(), lane_tree(three, "v2")
+    changed_tail(three)
+    for _ in range(2):
+        document = three.ok("rebase", "--onto", "v2")
+        assert (port.read_bytes(), document["tree"]) == (ported, tree)
+        reason = document["patches"][1]["reason"]
+        assert (
+            reason.count("the port was kept; to carry it anew: patchq rebase --onto v2 --again 0002-tail")
+            == 1
+        )
+    asked = three.patchq("rebase", "--onto", "v2", "--again", "2", "--json")
+    assert (asked.code, asked.json["pending"]["id"]) == (1, "0002-tail")
+
+
+def test_what_patchq_carried_follows_its_original(three: World) -> None:
+    release(three, "v2", {CORE: b"import os\n" + ENGINE})
+    three.ok("rebase", "--onto", "v2")
+    changed_tail(three)
+    three.ok("rebase", "--onto", "v2")
+    assert b"value - 3" in (three.project / "series/0002-tail/v2.patch").read_bytes()
+
+
+def test_a_ruling_against_a_text_that_goes_on_stops_it(three: World) -> None:
+    """A person says that the merged text is wrong: it is not taken, and a port that is there stays."""
+    release(three, "v2", {CORE: b"import os\n" + ENGINE})
+    why = ["--because", "It means another thing there."]
+    assert three.patchq("verdict", "set", "2", "conflict", "--base", "v2", *why).code == 0
+    before = whole(three)
+    refused = three.patchq("rebase", "--onto", "v2")
+    assert (refused.code, whole(three)) == (1, before)
+    assert "0002-tail is ruled conflict on v2, and its text goes on there all the same" in refused.err
+    assert "patchq refresh CHECKOUT --base v2" in refused.err
