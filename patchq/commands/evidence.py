@@ -41,12 +41,12 @@ def list_(context: typer.Context, ids: PatchIds = None, json: Json = False) -> N
             str(r.get("target") or "") if r["gate"] != "cpu" else "",
             str(r.get("device", "")),
             _result(r),
-            "current" if r["current"] else "of an older body",
+            "as it is" if r["current"] else "older",
             str(r.get("date", ""))[:10],
         ]
         for r in records
     ]
-    print_table(["patch", "base", "gate", "target", "device", "result", "about", "date"], rows)
+    print_table(["patch", "base", "gate", "target", "device", "result", "body", "date"], rows)
     for gap in unproven:
         target = "" if gap["gate"] in {"cpu", "gpu"} else f" for {gap['target']}"
         print_line(f"{gap['id']}: gate {gap['gate']}{target}: {gap['why']}")

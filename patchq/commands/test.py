@@ -134,6 +134,8 @@ class Wanted:
                 f"{'--torch' if self.torch else '--extensions'} and --python do not go together.",
                 "Use one of them.",
             )
+        if self.torch and not re.match(r"\d+\.", self.torch):
+            raise InputError(f"{self.torch!r} is not a version such as 2.13.0.", "Name a release of torch.")
         if self.extensions and not re.fullmatch(r"\d+(\.\d+)+", self.extensions):
             raise InputError(f"{self.extensions!r} is not a version such as 0.32.0.", "Name a release.")
 

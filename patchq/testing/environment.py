@@ -64,8 +64,11 @@ def probe(python: Path) -> dict[str, Any]:
         done = subprocess.run([python, "-c", _PROBE], capture_output=True, check=True, env=env, cwd="/")
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError) as error:
+        why = (
+            (error.strerror or "it cannot be started") if isinstance(error, OSError) else "it gives no answer"
+        )
         raise EnvironmentLacksError(
-            f"{python} does not run as a Python interpreter ({error}).", "Name another."
+            f"{python} does not run as a Python interpreter: {why}.", "Name another."
         ) from None
     return found
 
