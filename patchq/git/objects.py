@@ -28,7 +28,7 @@ DIRECTORY = 0o040000
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZERO_OID = "0" * 40
-_TREES = 1000
+_TREES = 4000
 """Trees that are kept in the form they are asked in."""
 _TURN = 500
 """Objects that are asked for at once: their names fit the pipe to git, which waits while its answers are not read."""
