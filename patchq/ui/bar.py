@@ -19,7 +19,8 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from patchq.ui.console import clean, make_console
+from patchq.ui.console import make_console
+from patchq.ui.output import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,5 +77,5 @@ def open_bar(what: str, total: int | None, done: int, unit: Unit) -> Iterator[Ca
             TimeRemainingColumn(compact=True),
         ]
     with Progress(*columns, console=make_console(sys.stderr), transient=True, expand=True) as progress:
-        task = progress.add_task(clean(what), total=total, completed=done)
+        task = progress.add_task(printable(what), total=total, completed=done)
         yield lambda count: progress.advance(task, count)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def make_console(file: TextIO) -> Console:
@@ -21,14 +17,6 @@ def make_console(file: TextIO) -> Console:
     The width is COLUMNS, else the terminal's, else 80.
     """
     return Console(file=file, no_color=_colourless(os.environ) or None, highlight=False, emoji=False)
-
-
-def clean(text: str) -> str:
-    """Text that moves no cursor and changes no colour, whatever others wrote into it; unfit characters as escapes."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return (
-        CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).encode(encoding, "backslashreplace").decode(encoding)
-    )
 
 
 def can_show(text: str, file: TextIO) -> bool:

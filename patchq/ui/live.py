@@ -14,7 +14,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from patchq.ui.console import clean, make_console
+from patchq.ui.console import make_console
+from patchq.ui.output import printable
 from patchq.ui.shapes import STYLES
 from patchq.ui.table import aligned
 
@@ -78,7 +79,7 @@ class Board:
             parts = [f"{part} {now - since:.0f} s" for part, since in line.running]
             detail = "; ".join(filter(None, [", ".join(parts), line.detail]))
             cells = [Text(line.name), Text(line.kind), Text(line.state, STYLES.get(line.state, ""))]
-            picture = aligned([*cells, Text(clean(detail))], [*widths, 0])
+            picture = aligned([*cells, Text(printable(detail))], [*widths, 0])
             picture.no_wrap, picture.overflow = True, "ellipsis"
             pictures.append(picture)
         over = sum(line.final for line in lines)

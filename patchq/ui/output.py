@@ -30,12 +30,18 @@ def print_json(document: dict[str, Any]) -> None:
 
 def print_line(text: str) -> None:
     """A plain line, whatever it contains."""
-    _write(_printable(text) + "\n")
+    _write(printable(text) + "\n")
 
 
 def print_text(text: str) -> None:
     """Whole text, line by line."""
-    _write(_printable(text))
+    _write(printable(text))
+
+
+def printable(text: str) -> str:
+    """Text that steers no terminal, whatever others wrote into it; what stdout cannot carry is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return shown(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def drop_stdout() -> None:
@@ -49,11 +55,6 @@ def _write(text: str) -> None:
         sys.stdout.write(text)
     except BrokenPipeError:
         drop_stdout()
-
-
-def _printable(text: str) -> str:
-    encoding = sys.stdout.encoding or "utf-8"
-    return shown(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.text import Text
 
-from patchq.ui.console import clean, make_console
+from patchq.ui.console import make_console
+from patchq.ui.output import printable
 from patchq.ui.table import note_lines
 
 if TYPE_CHECKING:
@@ -28,17 +29,17 @@ def print_parts(title: str, parts: Sequence[Part]) -> None:
     """
     console = make_console(sys.stdout)
     console.width = min(console.width, PROSE)
-    console.print(Text(clean(title), style="bold"))
+    console.print(Text(printable(title), style="bold"))
     for heading, lines in parts:
         console.print()
-        console.print(Text(clean(heading), style="bold cyan"))
+        console.print(Text(printable(heading), style="bold cyan"))
         reasons = [line for line in lines if isinstance(line, tuple)]
         for line in folded(reasons) if len(reasons) == len(lines) else lines:
             if isinstance(line, tuple):
                 console.print(*note_lines(*line), sep="\n")
                 continue
             for paragraph in line.split("\n\n"):
-                text = " ".join(clean(paragraph).split())
+                text = " ".join(printable(paragraph).split())
                 indent = 2 + len(paragraph) - len(paragraph.lstrip(" "))
                 if text.startswith("- "):
                     console.print(f"{' ' * indent}-", end=" ")

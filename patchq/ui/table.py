@@ -13,7 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from patchq.ui.console import can_show, clean, make_console
+from patchq.ui.console import can_show, make_console
+from patchq.ui.output import printable
 from patchq.ui.shapes import LETTERS, SHAPES, STYLES
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     with what does not fit on lines of its own beneath.
     """
     console = make_console(sys.stdout)
-    cells = [[Text(clean(cell), STYLES.get(cell, "")) for cell in row] for row in rows]
+    cells = [[Text(printable(cell), STYLES.get(cell, "")) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     long = {n for n, width in enumerate(widths) if n and width > LONG}
     short = sum(w + GAP for n, w in enumerate(widths) if n not in long)
@@ -70,7 +71,7 @@ def print_steps(corner: str, columns: Sequence[str], rows: Sequence[tuple[str, S
         start = corner if number == len(columns) - 1 else ""
         console.print(Text.assemble((f"{start:{first}}", "bold"), (over, "dim"), (column, "bold")))
     for name, words in rows:
-        line = Text(clean(name) + " " * (first - _width(name)))
+        line = Text(printable(name) + " " * (first - _width(name)))
         for word in words:
             line.append(f"{marks.get(word, '-')} ", STYLES.get(word, ""))
         line.rstrip()
@@ -101,11 +102,13 @@ def print_notes(notes: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mor
         console.print(whole)
         return
     for name, lines in notes:
-        console.print(Text(clean(name), "bold"))
+        console.print(Text(printable(name), "bold"))
         widths = [max(map(_width, column)) for column in zip(*(line[:2] for line in lines), strict=True)]
         for where, word, reason in lines:
-            head = aligned([Text(f"  {clean(where)}"), _styled(word)], [widths[0] + 2, widths[1]])
-            head.append(" " * (sum(widths) + 2 + 2 * GAP - head.cell_len) + FOLDERS.sub("", clean(reason)))
+            head = aligned([Text(f"  {printable(where)}"), _styled(word)], [widths[0] + 2, widths[1]])
+            head.append(
+                " " * (sum(widths) + 2 + 2 * GAP - head.cell_len) + FOLDERS.sub("", printable(reason))
+            )
             console.print(head, no_wrap=True, overflow="ellipsis", crop=False)
     console.print(f"\n{more}")
 
@@ -113,18 +116,18 @@ def print_notes(notes: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mor
 def note_lines(where: str, word: str, reason: str) -> list[RenderableType]:
     """A place and a word, and each part of the reason under them."""
     parts = [reason] if reason.startswith(RULED) else reason.split("; ")
-    head = Text.assemble("  ", f"{clean(where)} " if where else "", _styled(word))
-    return [head, *(Padding(Text(clean(part), overflow="fold"), (0, 0, 0, 4)) for part in parts if part)]
+    head = Text.assemble("  ", f"{printable(where)} " if where else "", _styled(word))
+    return [head, *(Padding(Text(printable(part), overflow="fold"), (0, 0, 0, 4)) for part in parts if part)]
 
 
 def _note(name: str, lines: Sequence[tuple[str, str, str]]) -> Iterator[RenderableType]:
-    yield Text(clean(name), "bold")
+    yield Text(printable(name), "bold")
     for line in lines:
         yield from note_lines(*line)
 
 
 def _styled(word: str) -> Text:
-    return Text(clean(word), STYLES.get(word, ""))
+    return Text(printable(word), STYLES.get(word, ""))
 
 
 def _table(
@@ -180,4 +183,4 @@ def aligned(cells: Sequence[Text], widths: Sequence[int]) -> Text:
 
 
 def _width(cell: str) -> int:
-    return max((cell_len(clean(line)) for line in cell.split("\n")), default=0)
+    return max((cell_len(printable(line)) for line in cell.split("\n")), default=0)
