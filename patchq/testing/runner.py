@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import tempfile
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,12 @@ from patchq.cache import cache_dir, write_atomically
 from patchq.gpu.cubin import collect_cubins
 from patchq.gpu.device import Card, fitting_card, read_cards
 from patchq.gpu.listing import list_ptx
+from patchq.meanwhile import meanwhile
 from patchq.testing.interpreters import Interpreters, search_path
 from patchq.testing.outcome import Outcome, last_line, read_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from patchq.testing.environment import Environment
     from patchq.testing.isolate import Isolation
@@ -147,7 +147,7 @@ def run_session(
         used = fitting_card(groups[0].gate, groups[0].target, read_cards()) if groups[0].card else None
         if used is not None:
             given["CUDA_VISIBLE_DEVICES"] = used.uuid
-        with _following(sandbox, groups, begin):
+        with meanwhile(LOOK, _following(sandbox, groups, begin)):
             said = interpreters.run(job, sandbox, path, given, sum(g.limit for g in groups) + SLACK)
         outcomes = {g.name: _read(sandbox, g, said) for g in groups}
         if used is not None:
@@ -157,27 +157,21 @@ def run_session(
     return _blame_writers(shop.trees, path, outcomes)
 
 
-@contextlib.contextmanager
-def _following(sandbox: Path, groups: Sequence[Group], begin: Callable[[str], None]) -> Iterator[None]:
-    """Tell which group a session is at, by how many the driver has had its last word on."""
-    over = threading.Event()
+def _following(sandbox: Path, groups: Sequence[Group], begin: Callable[[str], None]) -> Callable[[], None]:
+    """What tells, whenever it is called, which group a session is at, by how many the driver has had its last word on."""
+    begun = 0
 
-    def follow() -> None:
-        begun = 0
-        while begun < len(groups) and not over.wait(LOOK):
-            with contextlib.suppress(OSError):
-                told = (sandbox / "reports" / RESULTS).read_bytes().count(b"\n")
-                for group in groups[begun:told]:
-                    begin(group.name)
-                begun = max(begun, told)
+    def look() -> None:
+        nonlocal begun
+        if begun >= len(groups):
+            return
+        with contextlib.suppress(OSError):
+            told = (sandbox / "reports" / RESULTS).read_bytes().count(b"\n")
+            for group in groups[begun:told]:
+                begin(group.name)
+            begun = max(begun, told)
 
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return look
 
 
 def _left_on(card: Card, group: Group, sandbox: Path) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
-import threading
 from typing import TYPE_CHECKING
 
 from patchq.errors import EnvironmentLacksError
+from patchq.meanwhile import meanwhile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PIP_INSTALL = ("-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
 
@@ -32,7 +31,7 @@ def run_step(
     """
     tail: list[str] = []
     with (
-        _ticking(step),
+        meanwhile(1, lambda: step(1)),
         subprocess.Popen(
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
         ) as process,
@@ -48,21 +47,3 @@ def run_step(
     if process.returncode:
         said = next((t for t in tail if t.startswith("ERROR")), tail[-1] if tail else "nothing")
         raise EnvironmentLacksError(f"{failed}: {said[:300]}.", remedy)
-
-
-@contextlib.contextmanager
-def _ticking(step: Callable[[int], None]) -> Iterator[None]:
-    """Tell of each second until the end."""
-    over = threading.Event()
-
-    def tick() -> None:
-        while not over.wait(1):
-            step(1)
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

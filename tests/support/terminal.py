@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pyte
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -81,13 +82,7 @@ def filmed(
     stream = pyte.ByteStream(screen)
     film = Film()
     typed = False
-    while True:
-        try:
-            data = os.read(ours, 1 << 16)
-        except OSError:
-            break
-        if not data:
-            break
+    for data in _output(ours):
         stream.feed(data)
         look(screen)
         picture = "\n".join(line.rstrip() for line in screen.display).rstrip()
@@ -102,17 +97,18 @@ def filmed(
     return film
 
 
+def _output(terminal: int) -> Iterator[bytes]:
+    """What comes out of a terminal, until nobody holds its other end."""
+    with contextlib.suppress(OSError):
+        while data := os.read(terminal, 1 << 16):
+            yield data
+
+
 def watched(arguments: Sequence[str], columns: int = 100, **env: str) -> tuple[int, str]:
     """Run patchq with stdout and stderr on a terminal of so many columns; its exit code and what it showed."""
     process, ours = _begin(PATCHQ, arguments, columns, 24, env)
     shown = b""
-    while True:
-        try:
-            data = os.read(ours, 1 << 16)
-        except OSError:
-            break
-        if not data:
-            break
+    for data in _output(ours):
         shown += data
     os.close(ours)
     return process.wait(), shown.decode()
