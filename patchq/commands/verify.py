@@ -71,16 +71,21 @@ def _verify_checkout(
     from patchq.engine.journal import working_on
     from patchq.engine.lane import choose
     from patchq.engine.verify import best_lane, verify_checkout
+    from patchq.git.checkout import reading_head
     from patchq.ui.output import print_json, print_line, print_table
     from patchq.upstream.store import Store
 
     store = Store()
-    with working_on(path, "verifying") as checkout, store.objects(checkout.object_dir) as objects:
+    with (
+        working_on(path, "verifying") as checkout,
+        reading_head(checkout) as head,
+        store.objects(checkout.object_dir) as objects,
+    ):
         names = [series.base(base)[0]] if base else list(series.lock.lanes)
         lanes = (open_lane(series, store, objects, name) for name in names or [series.base()[0]])
-        lane = best_lane(objects, checkout, lanes)
+        lane = best_lane(objects, head(), lanes)
         ids = choose(series, lane, upto, only)
-        found = verify_checkout(checkout, objects, lane, ids)
+        found = verify_checkout(checkout, head(), objects, lane, ids)
     if json:
         print_json(
             {

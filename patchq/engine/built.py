@@ -87,21 +87,20 @@ def _read(
     """What is kept, where it is of this base and gives the locked tree after each patch; None for anything else."""
     try:
         data = parse_json(file.read_bytes())
-        steps = tuple(_step(row) for row in data["steps"])
-        built = Built(Stack(data["base_tree"], steps), tuple(data["commits"]), data["pack"])
+        stack = Stack(data["base_tree"], tuple(_step(row) for row in data["steps"]))
+        built = Built(stack, tuple(data["commits"]), data["pack"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    steps = built.stack.steps
-    if [s.id for s in steps] != [i for i, _ in wanted] or len(built.commits) != len(steps):
+    if list(stack.ids) != [i for i, _ in wanted] or len(built.commits) != len(stack.ids):
         return None
-    if any(tree not in {None, step.tree} for step, (_, tree) in zip(steps, wanted, strict=True)):
+    if any(tree not in {None, step.tree} for step, (_, tree) in zip(stack.steps, wanted, strict=True)):
         return None
     try:
         base = read_commit(objects, base_commit).tree
-        top = read_commit(objects, str(built.commits[-1])).tree if steps else base
+        top = read_commit(objects, str(built.commits[-1])).tree if built.commits else base
     except (KeyError, ValueError):
         return None
-    if (base, top) != (built.stack.base_tree, built.stack.tree):
+    if (base, top) != (stack.base_tree, stack.tree):
         return None
     if time.time() - file.stat().st_mtime > A_DAY:
         os.utime(file)

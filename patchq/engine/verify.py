@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from patchq.engine.lane import substack
 from patchq.engine.locate import base_commit_of
-from patchq.git.checkout import hash_files, read_head
+from patchq.git.checkout import hash_files
 from patchq.git.commits import read_commit
 from patchq.git.trees import Change, diff_trees
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from patchq.engine.lane import Lane
-    from patchq.git.checkout import Checkout
+    from patchq.git.checkout import Checkout, Head
     from patchq.git.objects import Objects
 
 
@@ -38,15 +38,15 @@ class Findings:
     wrong: tuple[tuple[str, str], ...]
 
 
-def best_lane(objects: Objects, checkout: Checkout, lanes: Iterable[Lane]) -> Lane:
+def best_lane(objects: Objects, head: Head, lanes: Iterable[Lane]) -> Lane:
     """The lane whose touched files a checkout's HEAD has most of, as the whole lane leaves them.
 
     Args:
         objects: the checkout's objects, with the store's.
-        checkout: the checkout.
+        head: where the checkout stands.
         lanes: at least one; those behind one that it has the whole of are not asked for.
     """
-    tree = read_commit(objects, read_head(checkout).commit).tree
+    tree = read_commit(objects, head.commit).tree
 
     def likeness(lane: Lane) -> float:
         changes = lane.stack.changes
@@ -65,13 +65,14 @@ def best_lane(objects: Objects, checkout: Checkout, lanes: Iterable[Lane]) -> La
     return best
 
 
-def verify_checkout(checkout: Checkout, objects: Objects, lane: Lane, ids: Sequence[str]) -> Findings:
-    """Compare a checkout with the base plus exactly these patches.
+def verify_checkout(
+    checkout: Checkout, head: Head, objects: Objects, lane: Lane, ids: Sequence[str]
+) -> Findings:
+    """Compare a checkout, whose HEAD was read, with the base plus exactly these patches.
 
     Where its history shows the base's very tree, every tracked file counts; else the files that the lane touches.
     Those are read anew and hashed; for the others git's own record of file times is trusted.
     """
-    head = read_head(checkout)
     tree = read_commit(objects, head.commit).tree
     stack = substack(objects, lane, tuple(ids))
     paths = set(lane.stack.changes)
